@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
 // cancel withdraws the operation with err, if no other one has matched it: a receive at once, and
@@ -69,16 +70,16 @@ func (e *engine) withdrawn(p *peer, v *envelope.Header) error {
 	r.mu.Unlock()
 	freed := v.Flags&envelope.FlagFreed != 0
 	if r.ctx != nil || !asked && !freed {
-		err := fmt.Errorf("%w: request %d is no send to be cancelled", ErrProtocol, id)
+		err := fmt.Errorf("%w: request %d is no send to be cancelled", mpierr.ErrProtocol, id)
 		r.fail(err)
 		return err
 	}
 	if r.buf != nil {
 		p.announced.Add(-1)
 	}
-	r.dropped = ErrCanceled // seen by whoever books the last event
+	r.dropped = mpierr.ErrCanceled // seen by whoever books the last event
 	if freed {
-		r.dropped = fmt.Errorf("%w: rank %d has freed it and dropped the message", ErrFreed, p.rank)
+		r.dropped = fmt.Errorf("%w: rank %d has freed it and dropped the message", mpierr.ErrFreed, p.rank)
 	}
 	r.eventAfterReads()
 	return nil

@@ -83,7 +83,7 @@ func (c *Comm) Info() Info {
 	defer c.mu.Unlock()
 	out := make(Info, len(c.info))
 	maps.Copy(out, c.info)
-	out[InfoRendezvous] = c.hints.Load().rendezvous.String()
+	out[InfoRendezvous] = rendezvousNames[c.hints.Load().rendezvous]
 	return out
 }
 

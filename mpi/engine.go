@@ -8,6 +8,7 @@ import (
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
 // engine is the message engine of a rank: it matches messages with receives and moves their bytes.
@@ -31,11 +32,11 @@ type engine struct {
 	waiters         waiterPool
 	internalWaiters waiterPool // for waits of goroutines of the library, which never poll
 	coalescer       sendCoalescer
-	prof            Profiler   // records calls without a communicator; may be nil
 	method          rendezvous // of communicators without the hint InfoRendezvous
 	bulk            bulkMover  // nil: the transport has no RDMA
 
-	onDown func(p *peer, err error) // called on a goroutine of its own when a peer is gone
+	peerError func(p *peer, err error) error // see engineConfig
+	onDown    func(p *peer, err error)       // called on a goroutine of its own when a peer is gone
 
 	mu       sync.Mutex               // guards what follows, and all contexts and messages
 	contexts map[uint64]*matchContext // by id
@@ -58,13 +59,27 @@ const (
 	maxFreed = 1 << 10
 )
 
-func newEngine(rank, size int, o *options) *engine {
+// engineConfig is what the engine of a rank is made from.
+type engineConfig struct {
+	rank, size int
+	eager      int        // eager limit, in bytes
+	unexpected int        // memory for eager messages that no receive has matched, in bytes
+	streams    int        // streams for envelopes, and as many for bodies
+	method     rendezvous // of communicators without a hint
+	// peerError makes the error of operations with a peer that has failed because of err, which may
+	// be nil.
+	peerError func(p *peer, err error) error
+	onDown    func(p *peer, err error) // called on a goroutine of its own when a peer is gone
+}
+
+func newEngine(c *engineConfig) *engine {
+	rank, size := c.rank, c.size
 	e := &engine{
-		rank: rank, eager: o.eager, streams: uint32(o.streams),
-		over: make(chan struct{}), contexts: make(map[uint64]*matchContext), prof: o.profiler, method: o.rendezvous, dropped: make(map[uint64]bool),
+		rank: rank, eager: c.eager, streams: uint32(c.streams), peerError: c.peerError, onDown: c.onDown,
+		over: make(chan struct{}), contexts: make(map[uint64]*matchContext), method: c.method, dropped: make(map[uint64]bool),
 	}
 	e.coalescer.runs = e.coalescer.run
-	if n := int64(o.unexpected) / int64(size); n > cost(0) {
+	if n := int64(c.unexpected) / int64(size); n > cost(0) {
 		e.window = n
 	}
 	e.peers = make([]*peer, size)
@@ -162,7 +177,7 @@ func (e *engine) begin(f *messageParser, body []byte) (taken int, err error) {
 			return 0, nil // the receive has ended meanwhile
 		}
 		if r == nil || r.ctx == nil || v.Length != uint64(r.status.Bytes) {
-			return 0, fmt.Errorf("%w: body that nobody asked for", ErrProtocol)
+			return 0, fmt.Errorf("%w: body that nobody asked for", mpierr.ErrProtocol)
 		}
 		r.revokeKey()
 		f.dest, f.r = destReceive, r
@@ -195,7 +210,7 @@ func (e *engine) begin(f *messageParser, body []byte) (taken int, err error) {
 		p.disconnected.Store(true)
 		p.remote.markLeft()
 	default:
-		return 0, fmt.Errorf("%w: unexpected kind %d", ErrProtocol, v.Kind)
+		return 0, fmt.Errorf("%w: unexpected kind %d", mpierr.ErrProtocol, v.Kind)
 	}
 	return 0, nil
 }
@@ -208,13 +223,13 @@ const maxCredit = 1 << 40
 func (e *engine) arrive(f *messageParser, body []byte) (taken int, err error) {
 	v, p := &f.env, f.p
 	if int64(v.Source) >= int64(e.sources.Load()) {
-		return 0, fmt.Errorf("%w: source %d", ErrProtocol, v.Source)
+		return 0, fmt.Errorf("%w: source %d", mpierr.ErrProtocol, v.Source)
 	}
 	if v.Kind != envelope.RTS && !p.charge(v.Length) {
-		return 0, fmt.Errorf("%w: more eager data than granted", ErrProtocol)
+		return 0, fmt.Errorf("%w: more eager data than granted", mpierr.ErrProtocol)
 	}
 	if p.ready.Load() >= 2*maxAnnounced {
-		return 0, fmt.Errorf("%w: too many announced messages", ErrProtocol)
+		return 0, fmt.Errorf("%w: too many announced messages", mpierr.ErrProtocol)
 	}
 	src := int32(v.Source)
 	e.mu.Lock()
@@ -223,7 +238,7 @@ func (e *engine) arrive(f *messageParser, body []byte) (taken int, err error) {
 		var ok bool
 		if x, ok = e.context(v.Context); !ok {
 			e.mu.Unlock()
-			return 0, fmt.Errorf("%w: too many unknown communicators", ErrProtocol)
+			return 0, fmt.Errorf("%w: too many unknown communicators", mpierr.ErrProtocol)
 		}
 		f.last = x
 	}
@@ -244,14 +259,14 @@ func (e *engine) arrive(f *messageParser, body []byte) (taken int, err error) {
 	}
 	if x.comm != nil && (int(src) >= len(x.comm.peers) || x.comm.peers[src] != p) {
 		e.mu.Unlock()
-		return 0, fmt.Errorf("%w: source %d is not rank %d", ErrProtocol, src, p.rank)
+		return 0, fmt.Errorf("%w: source %d is not rank %d", mpierr.ErrProtocol, src, p.rank)
 	}
 	early, inOrder := false, v.Flags&envelope.FlagSeq != 0
 	if inOrder {
 		var ok bool
 		if early, ok = x.arrive(src, v.Seq); !ok {
 			e.mu.Unlock()
-			return 0, fmt.Errorf("%w: sequence number %d", ErrProtocol, v.Seq)
+			return 0, fmt.Errorf("%w: sequence number %d", mpierr.ErrProtocol, v.Seq)
 		}
 	}
 	r := x.match(src, v.Tag, early)
@@ -259,7 +274,7 @@ func (e *engine) arrive(f *messageParser, body []byte) (taken int, err error) {
 		taken = e.keep(f, x, early, body)
 	} else {
 		r.setMatch(p, src, v.Tag, v.Length, v.Sig)
-		if r.tag == AnyTag {
+		if r.tag == anyTag {
 			x.recheck()
 		}
 	}
@@ -331,15 +346,15 @@ func (r *request) received() {
 	switch {
 	case r.wrong:
 		err = fmt.Errorf("%w: rank %d sent %v with tag %d, the receive is of %v",
-			ErrTypeMismatch, r.status.Source, r.got, r.status.Tag, r.sig)
+			mpierr.ErrTypeMismatch, r.status.Source, r.got, r.status.Tag, r.sig)
 	case r.length > uint64(r.status.Bytes):
-		err = fmt.Errorf("%w: %d bytes for a buffer of %d", ErrTruncate, r.length, r.status.Bytes)
+		err = fmt.Errorf("%w: %d bytes for a buffer of %d", mpierr.ErrTruncate, r.length, r.status.Bytes)
 	case r.ctx.exactLength.Load():
 		r.place.Lock()
 		n := len(r.buf)
 		r.place.Unlock()
 		if r.length < uint64(n) {
-			err = fmt.Errorf("%w: %d bytes for a buffer of %d, in spite of %s", ErrCount, r.length, n, InfoExactLength)
+			err = fmt.Errorf("%w: %d bytes for a buffer of %d, in spite of mpi_assert_exact_length", mpierr.ErrCount, r.length, n)
 		}
 	}
 	r.complete(err)

@@ -6,6 +6,13 @@ import (
 	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
+// Special values of the source and the tag of a receive.
+const (
+	anySource = -1
+	anyTag    = -1
+	procNull  = -2
+)
+
 // A slot selects one of the separate matching contexts of a communicator, so
 // that messages of the program never match those of the library.
 type slot uint64
@@ -53,8 +60,8 @@ type comm struct {
 // ftState is the failure state of a communicator.
 type ftState struct {
 	revoked atomic.Bool
-	broken  atomic.Pointer[RankError] // the first member that failed
-	acked   []bool                    // failures that the program has acknowledged; guarded by eng.mu
+	broken  atomic.Pointer[error] // the failure of the first member that failed
+	acked   []bool                // failures that the program has acknowledged; guarded by eng.mu
 }
 
 // hints say how the messages of a communicator are sent and matched.

@@ -143,7 +143,7 @@ func (r *request) fail(err error) {
 	r.revokeKey()
 	if r.ctx != nil { // rematch may have posted it again before it saw failed
 		r.eng.mu.Lock()
-		if r.ctx.unpost(r) && r.tag == AnyTag {
+		if r.ctx.unpost(r) && r.tag == anyTag {
 			r.ctx.recheck()
 		}
 		ms := r.ctx.taken()

@@ -25,7 +25,7 @@ func (w *World) die(why error) {
 // peerDown ends what the parts of a World do with a peer that has failed.
 func (w *World) peerDown(p *peer, err error) {
 	p.liveness.end()
-	failed := p.failed.Load()
+	failed := p.failure()
 	w.recordDown(p, failed)
 	w.reportDead(p, failed)
 	w.ft.Down()
@@ -65,7 +65,7 @@ func (w *World) launcherLost(err error) {
 }
 
 // recordDown logs the end of the link to a peer.
-func (w *World) recordDown(p *peer, why *RankError) {
+func (w *World) recordDown(p *peer, why error) {
 	switch {
 	case p.remote == nil && p.rank == w.Rank():
 	case w.endedWell(p, why):

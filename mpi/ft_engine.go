@@ -1,10 +1,10 @@
 package mpi
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
 // Effect of a failure on operations that do not wait for the failed rank itself. Operations of
@@ -18,11 +18,13 @@ func (x *matchContext) interrupted() bool {
 	return s == slotColl || s == slotComm
 }
 
+// tagSubset is the first of the tags in slotComm of messages that concern only some of the members.
+const tagSubset = 1 << 29
+
 // breakComm records that a member has failed. e.mu is held.
 func (x *matchContext) breakComm(err error) {
-	var re *RankError
-	if x.comm != nil && errors.As(err, &re) {
-		x.comm.ft.broken.CompareAndSwap(nil, re)
+	if x.comm != nil {
+		x.comm.ft.broken.CompareAndSwap(nil, &err)
 	}
 }
 
@@ -35,7 +37,7 @@ func (x *matchContext) isBroken() bool {
 // interrupts reports whether a posted receive fails because of a failure. Those of CreateGroup and
 // IntercommCreate do not: they concern only some of the members.
 func (x *matchContext) interrupts(r *request) bool {
-	return x.isBroken() && !(slot(x.id%uint64(slotCount)) == slotComm && r.tag >= tagInter)
+	return x.isBroken() && !(slot(x.id%uint64(slotCount)) == slotComm && r.tag >= tagSubset)
 }
 
 // hasAcked reports whether the program has acknowledged the failure of a member. eng.mu is held.
@@ -44,7 +46,7 @@ func (c *comm) hasAcked(rank int) bool { return c.ft.acked != nil && c.ft.acked[
 // brokenBy returns the first failure of a member as an error, or nil.
 func (c *comm) brokenBy() error {
 	if err := c.ft.broken.Load(); err != nil {
-		return err
+		return *err
 	}
 	return nil
 }
@@ -52,7 +54,7 @@ func (c *comm) brokenBy() error {
 // stopped returns why operations on c cannot wait any more, or nil.
 func (c *comm) stopped(x *matchContext) error {
 	if c.ft.revoked.Load() {
-		return ErrRevoked
+		return mpierr.ErrRevoked
 	}
 	if x.isBroken() {
 		return c.brokenBy()
@@ -149,8 +151,8 @@ func (r *request) pendingFailure() error {
 	if r.done.Load() || !x.unacked || r.elem.q == nil {
 		return nil
 	}
-	if err := x.comm.sourceGone(x, AnySource); err != nil {
-		return fmt.Errorf("%w: %w", ErrProcFailedPending, err)
+	if err := x.comm.sourceGone(x, anySource); err != nil {
+		return fmt.Errorf("%w: %w", mpierr.ErrProcFailedPending, err)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ type Grequest struct {
 // passes whether the operation is done already; if it is not, the program should complete it soon,
 // with ErrCanceled.
 func (w *World) StartGrequest(canceled func(done bool)) *Grequest {
-	g := &Grequest{req: newRequest(w.eng), canceled: canceled}
+	g := &Grequest{req: newRequest(w), canceled: canceled}
 	g.req.generalized = g
 	return g
 }

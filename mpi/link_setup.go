@@ -216,7 +216,7 @@ func (c *Comm) prepareLinks(mine, theirs *dynamic.GroupMessage, accepts bool) (m
 		numbers := []int{m.self, first + i}
 		slices.Sort(numbers)
 		link := hashOf("link", string(m.key), fmt.Sprint(numbers))
-		p, err := e.addRemote(name, o, link)
+		p, err := e.addRemote(name, remoteInfo{o.Addr, o.Call, o.Window}, link)
 		if err != nil {
 			return m, group, nil, err
 		}

@@ -17,11 +17,11 @@ import (
 func TestLinkSetupUnneededLink(t *testing.T) {
 	local(t, 1, func(ctx context.Context, c *Comm) error {
 		e, name := c.w.eng, procName{job: 1}
-		old, err := e.addRemote(name, &dynamic.ProcessInfo{}, 7)
+		old, err := e.addRemote(name, remoteInfo{}, 7)
 		if err != nil {
 			return err
 		}
-		p, err := e.addRemote(name, &dynamic.ProcessInfo{}, 8)
+		p, err := e.addRemote(name, remoteInfo{}, 8)
 		if err != nil {
 			return err
 		}

@@ -4,76 +4,29 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/weftstack/weft/internal/pmi"
 	"github.com/weftstack/weft/sctp"
 )
 
-// livenessReporter reports when a peer stops answering, and when it answers again.
-type livenessReporter struct {
-	mu           sync.Mutex
-	timer        *time.Timer // sets unresponsive; nil while the peer answers
-	unresponsive bool        // the peer has not answered for unresponsiveNotice
-	over         bool        // the peer has ended
-
-	reporting sync.Mutex // held during a report
-	reported  bool       // unresponsive as last reported; guarded by reporting
-}
-
-// end ends the reports about a peer.
-func (s *livenessReporter) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.over = true
-	if s.timer != nil {
-		s.timer.Stop()
-	}
-}
-
 // noteLiveness notes whether p answers. If not, since is how long it has not done so.
 func (w *World) noteLiveness(p *peer, answers bool, since time.Duration) {
-	s := &p.liveness
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.over:
-	case !answers && s.timer == nil:
-		var t *time.Timer
-		t = time.AfterFunc(max(unresponsiveNotice-since, 0), func() {
-			s.mu.Lock()
-			s.unresponsive = s.unresponsive || s.timer == t
-			s.mu.Unlock()
-			w.reportLiveness(p)
-		})
-		s.timer = t
-	case answers && s.timer != nil:
-		s.timer.Stop()
-		s.timer, s.unresponsive = nil, false
-		go w.reportLiveness(p) // which may wait for the launcher
-	}
+	p.liveness.note(answers, unresponsiveNotice-since, func() { w.reportLiveness(p) })
 }
 
 // reportLiveness reports what has changed about p.
 func (w *World) reportLiveness(p *peer) {
-	s := &p.liveness
-	s.reporting.Lock()
-	defer s.reporting.Unlock()
-	s.mu.Lock()
-	unresponsive, over := s.unresponsive, s.over
-	s.mu.Unlock()
-	if unresponsive == s.reported || over {
-		return
-	}
-	if s.reported = unresponsive; unresponsive {
-		w.recordPeer(slog.LevelWarn, "peer does not answer", p,
-			slog.Duration("for", unresponsiveNotice), slog.Duration("timeout", w.opts.failureTimeout))
-		w.report(p, pmi.PeerSilent, fmt.Sprintf("no answer for %v; it is taken for dead after %v", unresponsiveNotice, w.opts.failureTimeout))
-	} else {
-		w.recordPeer(slog.LevelInfo, "peer answers again", p)
-		w.report(p, pmi.PeerAnswered, "")
-	}
+	p.liveness.report(func(unresponsive bool) {
+		if unresponsive {
+			w.recordPeer(slog.LevelWarn, "peer does not answer", p,
+				slog.Duration("for", unresponsiveNotice), slog.Duration("timeout", w.opts.failureTimeout))
+			w.report(p, pmi.PeerSilent, fmt.Sprintf("no answer for %v; it is taken for dead after %v", unresponsiveNotice, w.opts.failureTimeout))
+		} else {
+			w.recordPeer(slog.LevelInfo, "peer answers again", p)
+			w.report(p, pmi.PeerAnswered, "")
+		}
+	})
 }
 
 // pathDownDelay returns how long a peer has not answered when its path is marked inactive:
@@ -90,7 +43,7 @@ func pathDownDelay(cfg *sctp.Config) time.Duration {
 
 // reportDead tells the launcher of a fault-tolerant job that p has failed. If the process
 // of p still runs, the launcher waits for it only as long as the other ranks run.
-func (w *World) reportDead(p *peer, why *RankError) {
+func (w *World) reportDead(p *peer, why error) {
 	if w.opts.tolerant && !w.endedWell(p, why) && !p.reportedFailed.Load() {
 		w.report(p, pmi.PeerDead, why.Error())
 	}
@@ -99,8 +52,14 @@ func (w *World) reportDead(p *peer, why *RankError) {
 // endedWell reports whether the end of the link to p is no failure: p has finalized, this
 // World has ended, or Finalize waits for p, which may close the link before its last message
 // is sent.
-func (w *World) endedWell(p *peer, why *RankError) bool {
-	return p.disconnected.Load() || w.usable() != nil || w.finalizing.Load() && why.Err == nil
+func (w *World) endedWell(p *peer, why error) bool {
+	return p.disconnected.Load() || w.usable() != nil || w.finalizing.Load() && cleanEnd(why)
+}
+
+// cleanEnd reports whether why, the error of a peer that has failed, names no reason.
+func cleanEnd(why error) bool {
+	re, ok := why.(*RankError)
+	return ok && re.Err == nil
 }
 
 // report reports the state of a peer to `weft run`, which prints what several ranks report

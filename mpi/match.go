@@ -71,16 +71,16 @@ func (x *matchContext) match(src, tag int32, early bool) *request {
 	if x.exact > 0 {
 		best = x.posted.head(key{src, tag})
 		if x.anySrc > 0 {
-			best = older(best, x.posted.head(key{AnySource, tag}))
+			best = older(best, x.posted.head(key{anySource, tag}))
 		}
 	}
 	if x.anyTag > 0 {
-		best = older(best, x.posted.head(key{src, AnyTag}))
+		best = older(best, x.posted.head(key{src, anyTag}))
 	}
 	if x.anyBoth > 0 {
-		best = older(best, x.posted.head(key{AnySource, AnyTag}))
+		best = older(best, x.posted.head(key{anySource, anyTag}))
 	}
-	if best == nil || early && best.req.tag == AnyTag {
+	if best == nil || early && best.req.tag == anyTag {
 		return nil
 	}
 	r := best.req
@@ -140,7 +140,7 @@ func (s *sourceState) growArrived(need int) {
 // add queues the unexpected message m, which matches no posted receive that may have it.
 func (x *matchContext) add(m *message) {
 	x.unexp.push(key{m.src, m.tag}, &m.elems[0])
-	x.unexp.push(key{AnySource, m.tag}, &m.elems[1])
+	x.unexp.push(key{anySource, m.tag}, &m.elems[1])
 	if m.early {
 		s := x.source(m.src)
 		if s.held == nil {
@@ -156,8 +156,8 @@ func (x *matchContext) add(m *message) {
 
 // addWild also queues m under the keys of receives with AnyTag.
 func (x *matchContext) addWild(m *message) {
-	x.unexp.push(key{m.src, AnyTag}, &m.elems[2])
-	x.unexp.push(key{AnySource, AnyTag}, &m.elems[3])
+	x.unexp.push(key{m.src, anyTag}, &m.elems[2])
+	x.unexp.push(key{anySource, anyTag}, &m.elems[3])
 }
 
 // wakeProbers wakes the goroutines that wait in a Probe.
@@ -233,7 +233,7 @@ func (x *matchContext) releaseHeld(s *sourceState, m *message) (wild bool) {
 	if r := x.match(m.src, m.tag, false); r != nil {
 		x.removeMessage(m)
 		x.take(m, r)
-		return r.tag == AnyTag
+		return r.tag == anyTag
 	}
 	x.addWild(m)
 	x.wakeProbers()
@@ -283,10 +283,10 @@ func (x *matchContext) abandonGaps(src int32) {
 func (x *matchContext) lookup(src, tag int32) *message {
 	for e := x.unexp.head(key{src, tag}); e != nil; e = e.next {
 		m := e.msg
-		if !m.early || x.anyBoth == 0 && (x.anyTag == 0 || x.posted.head(key{m.src, AnyTag}) == nil) {
+		if !m.early || x.anyBoth == 0 && (x.anyTag == 0 || x.posted.head(key{m.src, anyTag}) == nil) {
 			return m
 		}
-		if src != AnySource {
+		if src != anySource {
 			break // the younger ones of that source are early as well
 		}
 	}
@@ -323,12 +323,12 @@ func (x *matchContext) unpost(r *request) bool {
 // count adds d to the number of posted receives of the kind of r.
 func (x *matchContext) count(r *request, d int) {
 	switch {
-	case r.tag != AnyTag:
+	case r.tag != anyTag:
 		x.exact += d
-		if r.src == AnySource {
+		if r.src == anySource {
 			x.anySrc += d
 		}
-	case r.src != AnySource:
+	case r.src != anySource:
 		x.anyTag += d
 	default:
 		x.anyBoth += d

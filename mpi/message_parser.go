@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
 // messageParser is the incoming-message parser and receive state of one stream from one
@@ -105,7 +106,7 @@ func (f *messageParser) header(data []byte) (n int, err error) {
 		n = need
 	}
 	if !f.env.Decode(src) {
-		return n, fmt.Errorf("%w: malformed envelope", ErrProtocol)
+		return n, fmt.Errorf("%w: malformed envelope", mpierr.ErrProtocol)
 	}
 	f.busy = true
 	f.dest, f.off, f.size = destNone, 0, 0

@@ -152,7 +152,7 @@ func Irecv[T Element](c *Comm, buf []T, src, tag int) (*Request, error) {
 
 // isend starts a send of the program.
 func (c *Comm) isend(s slot, mode sendMode, b []byte, dst, tag int) (*Request, error) {
-	r := newRequest(c.eng)
+	r := newRequest(c.w)
 	if err := c.beginSend(&r.request, s, mode, b, dst, tag); err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (c *Comm) isend(s slot, mode sendMode, b []byte, dst, tag int) (*Request, e
 
 // irecv starts a receive of the program.
 func (c *Comm) irecv(s slot, b []byte, src, tag int) (*Request, error) {
-	r := newRequest(c.eng)
+	r := newRequest(c.w)
 	if err := c.beginRecv(&r.request, s, b, src, tag); err != nil {
 		return nil, err
 	}

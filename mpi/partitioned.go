@@ -127,7 +127,7 @@ func (p *PartitionedSend) Start() (*Request, error) {
 	return p.begin(func() *Request {
 		if p.c == nil {
 			p.ready = make([]bool, p.parts)
-			return doneRequest(p.w.eng, Status{Source: ProcNull, Tag: AnyTag}, nil)
+			return doneRequest(p.w, Status{Source: ProcNull, Tag: AnyTag}, nil)
 		}
 		sent := make(chan *request, p.parts)
 		p.ready, p.sent = make([]bool, p.parts), sent
@@ -226,7 +226,7 @@ func (p *PartitionedRecv) Start() (*Request, error) {
 	return p.begin(func() *Request {
 		p.got = nil
 		if p.c == nil {
-			return doneRequest(p.w.eng, Status{Source: ProcNull, Tag: AnyTag}, nil)
+			return doneRequest(p.w, Status{Source: ProcNull, Tag: AnyTag}, nil)
 		}
 		return goRequest(p.w, p.receive)
 	})

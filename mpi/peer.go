@@ -26,7 +26,7 @@ type peer struct {
 	link   link                    // constant once messages can be exchanged
 	shared atomic.Pointer[shmLink] // set if messages come through shared memory
 	credit atomic.Int64            // bytes of eager messages that may be sent to it; decreased under mu
-	sent   [slotCount]Traffic      // guarded by mu
+	sent   [slotCount]traffic      // guarded by mu
 	rdma   rdmadev.Counters
 
 	coalesces bool         // short messages may be coalesced
@@ -41,16 +41,16 @@ type peer struct {
 
 	liveness livenessReporter // reports that it does not answer
 
-	disconnected   atomic.Bool               // the peer has sent Disconnect: it has finalized
-	failureReason  atomic.Pointer[error]     // set by markFailed
-	reportedFailed atomic.Bool               // others have reported that it has failed
-	failed         atomic.Pointer[RankError] // why it has failed; nil while it has not
+	disconnected   atomic.Bool           // the peer has sent Disconnect: it has finalized
+	failureReason  atomic.Pointer[error] // set by markFailed
+	reportedFailed atomic.Bool           // others have reported that it has failed
+	failed         atomic.Pointer[error] // why it has failed; nil while it has not
 }
 
-// failure returns why the peer has failed, as a RankError, or nil.
+// failure returns why the peer has failed, or nil.
 func (p *peer) failure() error {
 	if err := p.failed.Load(); err != nil {
-		return err
+		return *err
 	}
 	return nil
 }
@@ -69,9 +69,7 @@ func (p *peer) markFailed(why string) {
 }
 
 // lost returns the error of operations with a peer that has failed.
-func (p *peer) lost(err error) *RankError {
-	return &RankError{Rank: p.rank, Other: p.remote != nil, Err: err}
-}
+func (p *peer) lost(err error) error { return p.e.peerError(p, err) }
 
 // maxAnnounced bounds the sends to one peer that wait for a CTS. Further sends fail with ErrLimit.
 // Withdrawals may be in flight, so the receiver tolerates twice as many.
@@ -142,7 +140,7 @@ func (p *peer) ended(err error) {
 		err = *why
 	}
 	rerr := p.lost(err)
-	if !p.failed.CompareAndSwap(nil, rerr) {
+	if !p.failed.CompareAndSwap(nil, &rerr) {
 		return
 	}
 	p.remote.markLeft()

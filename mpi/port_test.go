@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weftstack/weft/mpi/internal/dynamic"
 	"github.com/weftstack/weft/mpi/internal/handshake"
 )
 
@@ -491,11 +490,11 @@ func TestPortLimits(t *testing.T) {
 			return fmt.Errorf("too many ports: %w", err)
 		}
 		for i := range MaxConnected {
-			if _, err := w.eng.addRemote(procName{job: 1, rank: uint32(i)}, &dynamic.ProcessInfo{}, 0); err != nil {
+			if _, err := w.eng.addRemote(procName{job: 1, rank: uint32(i)}, remoteInfo{}, 0); err != nil {
 				return err
 			}
 		}
-		if _, err := w.eng.addRemote(procName{job: 1}, &dynamic.ProcessInfo{}, 0); !errors.Is(err, ErrLimit) {
+		if _, err := w.eng.addRemote(procName{job: 1}, remoteInfo{}, 0); !errors.Is(err, ErrLimit) {
 			return fmt.Errorf("too many processes: %w", err)
 		}
 		return nil

@@ -118,7 +118,7 @@ func Imrecv[T Element](m *Message, buf []T) (*Request, error) {
 		return nil, m.c.raise(err)
 	}
 	t := m.c.enter()
-	r := newRequest(m.c.eng)
+	r := newRequest(m.c.w)
 	r.comm = m.c
 	m.start(&r.request, s, b)
 	m.c.leave(t, "Imrecv", m.st.Source, m.st.Tag, m.st.Bytes, nil)

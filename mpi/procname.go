@@ -1,10 +1,10 @@
 package mpi
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"strings"
+
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
 // procName identifies a process among those of all jobs. Within an engine a process has a handle
@@ -18,17 +18,11 @@ type procName struct {
 const procNameLen = 12
 
 // setJob sets the job that the peers belong to.
-func (e *engine) setJob(key string) {
-	e.job = hashOf("job", key)
+func (e *engine) setJob(job uint64) {
+	e.job = job
 	for _, p := range e.peers {
 		p.name.job = e.job
 	}
-}
-
-// hashOf returns a hash of parts that does not tell what they are.
-func hashOf(parts ...string) uint64 {
-	h := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	return binary.BigEndian.Uint64(h[:])
 }
 
 // handle returns the handle of a process.
@@ -53,14 +47,14 @@ func (e *engine) appendNames(b []byte, group []int32) []byte {
 // must be known here.
 func (e *engine) parseNames(b []byte) ([]int32, error) {
 	if len(b)%procNameLen != 0 {
-		return nil, fmt.Errorf("%w: group of %d bytes", ErrProtocol, len(b))
+		return nil, fmt.Errorf("%w: group of %d bytes", mpierr.ErrProtocol, len(b))
 	}
 	group := make([]int32, 0, len(b)/procNameLen)
 	for ; len(b) > 0; b = b[procNameLen:] {
 		n := procName{binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[8:])}
 		h, ok := e.handle(n)
 		if !ok {
-			return nil, fmt.Errorf("%w: no link to rank %d of another job", ErrRank, n.rank)
+			return nil, fmt.Errorf("%w: no link to rank %d of another job", mpierr.ErrRank, n.rank)
 		}
 		group = append(group, h)
 	}

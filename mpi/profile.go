@@ -102,43 +102,43 @@ func (c *Comm) leaveRecv(t time.Time, name string, src, tag int, st status, err 
 }
 
 // enter is Comm.enter for calls without a communicator.
-func (e *engine) enter() (t time.Time) {
-	if e != nil && e.prof != nil {
+func (w *World) enter() (t time.Time) {
+	if w != nil && w.opts.profiler != nil {
 		t = time.Now()
 	}
 	return t
 }
 
-func (e *engine) leave(t time.Time, name string, n int, err error) {
-	if e != nil && e.prof != nil {
-		e.record(t, name, n, err)
+func (w *World) leave(t time.Time, name string, n int, err error) {
+	if w != nil && w.opts.profiler != nil {
+		w.recordCall(t, name, n, err)
 	}
 }
 
-func (e *engine) record(t time.Time, name string, n int, err error) {
-	e.prof.Record(CallRecord{Name: name, Rank: e.rank, Peer: NoPeer, Bytes: n, Start: t, Duration: time.Since(t), Err: err})
+func (w *World) recordCall(t time.Time, name string, n int, err error) {
+	w.opts.profiler.Record(CallRecord{Name: name, Rank: w.Rank(), Peer: NoPeer, Bytes: n, Start: t, Duration: time.Since(t), Err: err})
 }
 
-// engineOf returns the engine of the first request that is not nil, or nil.
-func engineOf(reqs []*Request) *engine {
+// worldOf returns the World of the first request that is not nil, or nil.
+func worldOf(reqs []*Request) *World {
 	for _, r := range reqs {
 		if r != nil {
-			return r.eng
+			return r.w
 		}
 	}
 	return nil
 }
 
 // enterAll and leaveAll are for calls on several requests.
-func enterAll(reqs []*Request) (e *engine, t time.Time) {
-	if e = engineOf(reqs); e == nil || e.prof == nil {
+func enterAll(reqs []*Request) (w *World, t time.Time) {
+	if w = worldOf(reqs); w == nil || w.opts.profiler == nil {
 		return nil, t
 	}
-	return e, time.Now()
+	return w, time.Now()
 }
 
-func (e *engine) leaveAll(t time.Time, name string, err error) {
-	if e != nil {
-		e.record(t, name, 0, err)
+func (w *World) leaveAll(t time.Time, name string, err error) {
+	if w != nil {
+		w.recordCall(t, name, 0, err)
 	}
 }

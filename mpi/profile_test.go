@@ -84,7 +84,9 @@ func TestProfilerSeesCalls(t *testing.T) {
 		c := w.Comm()
 		me, other := c.Rank(), 1-c.Rank()
 		if me != 0 {
-			c.prof, w.eng.prof = nil, nil
+			o := *w.opts
+			o.profiler = nil
+			c.prof, w.opts = nil, &o
 		}
 		buf := make([]int32, 4)
 		win, err := WinAllocate[int64](ctx, c, 8)

@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
 // recv is the blocking receive.
 func (c *comm) recv(ctx context.Context, s slot, b []byte, src, tag int) (status, error) {
-	if src == ProcNull {
+	if src == procNull {
 		return noMessage, c.usable()
 	}
 	if err := c.checkSource(s, src); err != nil {
@@ -65,7 +66,7 @@ func (c *comm) irecv(s slot, b []byte, src, tag int) (*request, error) {
 
 // beginRecv makes r a nonblocking receive. If it returns an error, r is as before.
 func (c *comm) beginRecv(r *request, s slot, b []byte, src, tag int) error {
-	if src == ProcNull {
+	if src == procNull {
 		if err := c.usable(); err != nil {
 			return err
 		}
@@ -76,17 +77,17 @@ func (c *comm) beginRecv(r *request, s slot, b []byte, src, tag int) error {
 	if err := c.checkSource(s, src); err != nil {
 		return err
 	}
-	r.anySource = src == AnySource && s.context() == slotUser
+	r.anySource = src == anySource && s.context() == slotUser
 	c.startRecv(r, s, b, src, tag)
 	return nil
 }
 
 // noMessage is the status of operations with ProcNull.
-var noMessage = status{Source: ProcNull, Tag: AnyTag}
+var noMessage = status{Source: procNull, Tag: anyTag}
 
 // sendrecv is the combined send and receive. Both slots belong to one context.
 func (c *comm) sendrecv(ctx context.Context, s slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int) (status, error) {
-	if src == ProcNull {
+	if src == procNull {
 		return noMessage, c.send(ctx, s, sendStandard, sb, dst, stag)
 	}
 	if err := c.checkSource(rs, src); err != nil {
@@ -113,7 +114,7 @@ func (e *partialError) Unwrap() error { return e.Err }
 func (c *comm) sendWith(ctx context.Context, r *request, s slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int) (status, error) {
 	e := c.eng
 	err := ctx.Err()
-	if err == nil && dst != ProcNull {
+	if err == nil && dst != procNull {
 		err = c.checkPeer(s, dst)
 	}
 	if err != nil { // before anything is received
@@ -128,9 +129,9 @@ func (c *comm) sendWith(ctx context.Context, r *request, s slot, sb []byte, dst,
 	}
 	st, rerr := e.finishRecv(ctx, r)
 	switch {
-	case serr == nil && (rerr == nil || st != status{} || errors.Is(rerr, ErrTypeMismatch)): // st: a truncated message
+	case serr == nil && (rerr == nil || st != status{} || errors.Is(rerr, mpierr.ErrTypeMismatch)): // st: a truncated message
 		return st, rerr
-	case serr == nil && (s.context() != slotUser || dst == ProcNull):
+	case serr == nil && (s.context() != slotUser || dst == procNull):
 		return status{}, rerr
 	case serr == nil:
 		return status{}, &partialError{Sent: true, Err: rerr}
@@ -143,7 +144,7 @@ func (c *comm) sendWith(ctx context.Context, r *request, s slot, sb []byte, dst,
 }
 
 func (c *comm) checkSource(s slot, src int) error {
-	if src == AnySource {
+	if src == anySource {
 		return c.open(s)
 	}
 	return c.checkPeer(s, src)
@@ -180,7 +181,7 @@ func (c *comm) startRecv(r *request, s slot, b []byte, src, tag int) {
 // as failed before the engine fails the posted receives, so a receive that is posted after that
 // finds the mark here.
 func (c *comm) sourceGone(x *matchContext, src int) error {
-	if src != AnySource {
+	if src != anySource {
 		return c.peers[src].failure()
 	}
 	if !x.unacked {
@@ -203,7 +204,7 @@ func (e *engine) cancel(r *request, err error) bool {
 	ok := x.unpost(r)
 	if !ok {
 		r.quit = err
-	} else if r.tag == AnyTag {
+	} else if r.tag == anyTag {
 		x.recheck()
 	}
 	ms := x.taken()
@@ -275,7 +276,7 @@ func (x *matchContext) sourceDown(p *peer, err error, failed []*request) []*requ
 		switch r := el.req; {
 		case r.src == src && src >= 0, !bye && x.interrupts(r):
 			failed = append(failed, r)
-		case r.src == AnySource && !bye && !x.internal:
+		case r.src == anySource && !bye && !x.internal:
 			if !r.anySource {
 				failed = append(failed, r)
 			} else {
@@ -355,7 +356,7 @@ func (e *engine) dropContexts(err error, contexts ...*matchContext) {
 				gone = append(gone, m)
 			} else {
 				m.dropped = true // freed by messageWhole
-				if m.kind == envelope.Sync && errors.Is(err, ErrRevoked) {
+				if m.kind == envelope.Sync && errors.Is(err, mpierr.ErrRevoked) {
 					m.kind = envelope.Eager // not matched, see arrive
 				}
 			}
@@ -368,7 +369,7 @@ func (e *engine) dropContexts(err error, contexts ...*matchContext) {
 	}
 	for _, m := range gone {
 		switch {
-		case !errors.Is(err, ErrRevoked):
+		case !errors.Is(err, mpierr.ErrRevoked):
 			m.peer.dropped(m.kind, m.length, m.id)
 		case m.kind != envelope.RTS: // not matched, see arrive
 			m.peer.repay(m.length)
@@ -387,7 +388,7 @@ func (e *engine) forgetContext(id uint64, err error) {
 		e.freed[i] = id
 		e.nfreed++
 	}
-	if errors.Is(err, ErrRevoked) {
+	if errors.Is(err, mpierr.ErrRevoked) {
 		e.dropped[id] = true
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
 // Rendezvous protocol of the engine. A message that is longer than the eager limit, or for which
@@ -19,19 +20,6 @@ import (
 // body as a message, and a receiver that cannot read falls back to CTS. So both sides work whatever
 // the other side supports, and a failed RDMA connection costs only time.
 
-// Rendezvous methods, for WithRendezvous, WEFT_RENDEZVOUS and InfoRendezvous.
-const (
-	// RendezvousMessage sends the body as a message, which is placed in the buffer of the receive
-	// as it arrives.
-	RendezvousMessage = "message"
-	// RendezvousWrite has the receiver register the buffer of the receive, and the sender write to
-	// it by RDMA Write.
-	RendezvousWrite = "write"
-	// RendezvousRead has the sender register the buffer of the send, and the receiver read it by
-	// RDMA Read into the buffer of the receive.
-	RendezvousRead = "read"
-)
-
 // rendezvous is a rendezvous method.
 type rendezvous uint8
 
@@ -40,34 +28,6 @@ const (
 	rendezvousWrite
 	rendezvousRead
 )
-
-var rendezvousNames = [...]string{RendezvousMessage, RendezvousWrite, RendezvousRead}
-
-func (m rendezvous) String() string { return rendezvousNames[m] }
-
-func parseRendezvous(s string) (rendezvous, bool) {
-	for i, name := range rendezvousNames {
-		if s == name {
-			return rendezvous(i), true
-		}
-	}
-	return 0, false
-}
-
-// WithRendezvous sets the rendezvous method of messages that are longer than the eager limit:
-// [RendezvousMessage], the default, [RendezvousWrite] or [RendezvousRead]; others give ErrOption.
-// The last two need the transport hybrid; with another one all bodies are sent as messages. The
-// sender chooses, so ranks may differ.
-func WithRendezvous(method string) Option {
-	return func(o *options) error {
-		m, ok := parseRendezvous(method)
-		if !ok {
-			return fmt.Errorf("%w: rendezvous method %q", ErrOption, method)
-		}
-		o.rendezvous = m
-		return nil
-	}
-}
 
 // bulkMover moves the bodies of rendezvous messages by RDMA.
 type bulkMover interface {
@@ -136,7 +96,7 @@ func (e *engine) written(p *peer, id uint64) {
 	case r.ctx != nil && (r.revokeKey() || r.failed.Load()):
 		r.received()
 	default:
-		r.fail(fmt.Errorf("%w: rank %d wrote to request %d unasked", ErrProtocol, p.rank, id))
+		r.fail(fmt.Errorf("%w: rank %d wrote to request %d unasked", mpierr.ErrProtocol, p.rank, id))
 	}
 	p.control(0, &envelope.Header{Kind: envelope.WriteFIN, ID: id})
 }
@@ -212,7 +172,7 @@ func (e *engine) onReadFIN(p *peer, id uint64) error {
 		return nil // it has ended for another reason
 	}
 	if r.ctx != nil || r.offered == nil {
-		err := fmt.Errorf("%w: rank %d read request %d unasked", ErrProtocol, p.rank, id)
+		err := fmt.Errorf("%w: rank %d read request %d unasked", mpierr.ErrProtocol, p.rank, id)
 		r.fail(err)
 		return err
 	}

@@ -14,6 +14,7 @@ type Request struct {
 
 	// told is true once Waitany, Waitsome, Testany or Testsome has returned r.
 	told        atomic.Bool
+	w           *World
 	comm        *Comm     // whose error handler gets the error; may be nil
 	generalized *Grequest // set for a generalized request
 }
@@ -21,16 +22,17 @@ type Request struct {
 var userRequests = sync.Pool{New: func() any { return new(Request) }}
 
 // newRequest returns a blank request of the program from the pool.
-func newRequest(e *engine) *Request {
+func newRequest(w *World) *Request {
 	r := userRequests.Get().(*Request)
-	r.init(e)
+	r.w = w
+	r.init(w.eng)
 	r.told.Store(false)
 	return r
 }
 
 // doneRequest returns a request that is complete from the start.
-func doneRequest(e *engine, st Status, err error) *Request {
-	r := newRequest(e)
+func doneRequest(w *World, st Status, err error) *Request {
+	r := newRequest(w)
 	r.status = status(st)
 	r.complete(err)
 	return r
@@ -39,7 +41,7 @@ func doneRequest(e *engine, st Status, err error) *Request {
 // goRequest runs f on a goroutine of its own; the request is done when f returns, see goRecover. It
 // makes operations of several messages nonblocking.
 func goRequest(w *World, f func() (Status, error)) *Request {
-	r := newRequest(w.eng)
+	r := newRequest(w)
 	goRecover(func() error {
 		st, err := f()
 		r.status = status(st)
@@ -53,13 +55,13 @@ func goRequest(w *World, f func() (Status, error)) *Request {
 // also goes on after ErrProcFailedPending, which a receive from [AnySource] returns while a failure
 // is not acknowledged: see [Comm.AckFailed].
 func (r *Request) Wait(ctx context.Context) (Status, error) {
-	e := r.eng
-	t := e.enter()
+	w := r.w
+	t := w.enter()
 	st, err := r.wait(ctx)
 	if err != nil && r.done.Load() { // perhaps only since ctx ended: that it is done counts
 		st, err = r.status, r.raise()
 	}
-	e.leave(t, "Wait", st.Bytes, err)
+	w.leave(t, "Wait", st.Bytes, err)
 	return Status(st), err
 }
 
@@ -67,13 +69,13 @@ func (r *Request) Wait(ctx context.Context) (Status, error) {
 // it polls the transport once. err may be ErrProcFailedPending if done is false: see
 // [Request.Wait].
 func (r *Request) Test() (st Status, done bool, err error) {
-	e := r.eng
-	t := e.enter()
+	w := r.w
+	t := w.enter()
 	got, done, err := r.test()
 	if err != nil && done {
 		err = r.raise()
 	}
-	e.leave(t, "Test", got.Bytes, err)
+	w.leave(t, "Test", got.Bytes, err)
 	return Status(got), done, err
 }
 
@@ -82,7 +84,7 @@ func (r *Request) Test() (st Status, done bool, err error) {
 // done (MPI-4.1, Section 3.7.3).
 func (r *Request) Free() {
 	if r.done.Load() && r.clear() {
-		r.comm, r.generalized = nil, nil
+		r.w, r.comm, r.generalized = nil, nil, nil
 		userRequests.Put(r)
 	}
 }

@@ -6,11 +6,12 @@ import (
 	"fmt"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
 // send is the blocking send.
 func (c *comm) send(ctx context.Context, s slot, mode sendMode, b []byte, dst, tag int) error {
-	if dst == ProcNull {
+	if dst == procNull {
 		return c.usable()
 	}
 	if err := c.checkPeer(s, dst); err != nil {
@@ -47,7 +48,7 @@ func (c *comm) isend(s slot, mode sendMode, b []byte, dst, tag int) (*request, e
 
 // beginSend makes r a nonblocking send. If it returns an error, r must not be used again.
 func (c *comm) beginSend(r *request, s slot, mode sendMode, b []byte, dst, tag int) error {
-	if dst == ProcNull {
+	if dst == procNull {
 		if err := c.usable(); err != nil {
 			return err
 		}
@@ -68,7 +69,7 @@ func (c *comm) beginSend(r *request, s slot, mode sendMode, b []byte, dst, tag i
 // checkPeer returns why no message can be exchanged with rank, or nil.
 func (c *comm) checkPeer(s slot, rank int) error {
 	if rank < 0 || rank >= len(c.peers) {
-		return fmt.Errorf("%w: %d of %d", ErrRank, rank, len(c.peers))
+		return fmt.Errorf("%w: %d of %d", mpierr.ErrRank, rank, len(c.peers))
 	}
 	return c.open(s)
 }
@@ -92,7 +93,7 @@ func (c *comm) startSend(r *request, s slot, mode sendMode, b []byte, dst, tag i
 	p.mu.Lock()
 	err = p.failure()
 	if err == nil && p.announced.Load() >= maxAnnounced {
-		err = fmt.Errorf("%w at rank %d", ErrLimit, p.rank)
+		err = fmt.Errorf("%w at rank %d", mpierr.ErrLimit, p.rank)
 	}
 	if err != nil {
 		p.mu.Unlock()
@@ -206,7 +207,7 @@ func (e *engine) sendBody(p *peer, v *envelope.Header) error {
 	}
 	p.announced.Add(-1)
 	if r.ctx != nil || v.Length > uint64(len(r.buf)) {
-		err := fmt.Errorf("%w: body of %d bytes asked for", ErrProtocol, v.Length)
+		err := fmt.Errorf("%w: body of %d bytes asked for", mpierr.ErrProtocol, v.Length)
 		r.fail(err)
 		return err
 	}
@@ -253,7 +254,7 @@ func (e *engine) awaitSend(ctx context.Context, r *request) error {
 	}
 	r.cancelSend()
 	_ = r.await(context.Background())
-	if r.err == ErrCanceled {
+	if r.err == mpierr.ErrCanceled {
 		return err
 	}
 	return r.err
@@ -268,9 +269,9 @@ func (e *engine) revoked(p *peer, v *envelope.Header) {
 		if r == nil || r.ctx == nil {
 			return
 		}
-		why := ErrCanceled
+		why := mpierr.ErrCanceled
 		if v.Flags&envelope.FlagFailed != 0 && r.ctx.interrupted() {
-			why = ErrProcFailed // which this rank has not noticed yet
+			why = mpierr.ErrProcFailed // which this rank has not noticed yet
 		}
 		err := fmt.Errorf("%w: rank %d has given its send up", why, p.rank)
 		if r.ctx.interrupted() {

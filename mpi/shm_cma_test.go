@@ -305,7 +305,8 @@ func TestNearOfferIsWithdrawn(t *testing.T) {
 					l.out.ctl.offers[0].Store(o&^offerStates | tt.state)
 				}
 				if tt.dies {
-					l.peer.failed.Store(l.peer.lost(errors.New("died")))
+					err := errors.New("died")
+					l.peer.failed.Store(&err)
 				}
 				var done, whole atomic.Bool
 				start := time.Now()

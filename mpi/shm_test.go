@@ -102,7 +102,7 @@ func sharing(t *testing.T) *sharedMemory {
 func TestSharedMemoryRefuses(t *testing.T) {
 	connect := func(n int, change func(c *segmentRef)) *engine {
 		s := sharing(t)
-		e := newEngine(0, n, &options{unexpected: 1 << 20, streams: 1})
+		e := newEngine(&engineConfig{size: n, unexpected: 1 << 20, streams: 1, peerError: rankError})
 		refs := make([]*segmentRef, n)
 		for i := range refs {
 			e.peers[i].link = noLink{}

@@ -51,57 +51,21 @@ func (w *World) Stats() Stats {
 	s := Stats{Peers: make([]PeerStats, len(e.peers))}
 	s.SpinCost, s.ParkCost = e.prog.choose.Costs()
 	for i, p := range e.peers {
-		s.Peers[i] = p.stats()
+		s.Peers[i] = peerStats(p.rank, p.counters())
 	}
-	s.Others = e.farStats()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, x := range e.contexts {
-		if x.comm != nil { // else it is the failure service's
-			x.posted.each(func(*elem) { s.Posted++ })
-		}
-		x.unexp.each(func(el *elem) {
-			if el == &el.msg.elems[0] {
-				s.Unexpected++
-			}
-		})
-	}
+	s.Others = peerStats(Undefined, e.remoteCounters())
+	s.Posted, s.Unexpected = e.queued()
 	return s
 }
 
-func (p *peer) stats() PeerStats {
-	p.mu.Lock()
-	sent := p.sent
-	p.mu.Unlock()
+// peerStats returns what c counts.
+func peerStats(rank int, c peerCounters) PeerStats {
 	return PeerStats{
-		Rank: p.rank, Messages: sent[slotUser], Collective: sent[slotColl], OneSided: sent[slotWin], Internal: sent[slotComm],
-		Writes: trafficOf(&p.rdma.Writes), Reads: trafficOf(&p.rdma.Reads), Atomics: trafficOf(&p.rdma.Atomics),
-		Announced: int(p.announced.Load()), Credit: p.credit.Load(), Held: p.used.Load() - p.owed.Load(),
+		Rank: rank, Messages: Traffic(c.Sent[slotUser]), Collective: Traffic(c.Sent[slotColl]),
+		OneSided: Traffic(c.Sent[slotWin]), Internal: Traffic(c.Sent[slotComm]),
+		Writes: Traffic(c.Writes), Reads: Traffic(c.Reads), Atomics: Traffic(c.Atomics),
+		Announced: c.Announced, Credit: c.Credit, Held: c.Held,
 	}
-}
-
-// sum adds what q counts.
-func (p *PeerStats) sum(q PeerStats) {
-	p.Messages, p.Collective = p.Messages.add(q.Messages), p.Collective.add(q.Collective)
-	p.OneSided, p.Internal = p.OneSided.add(q.OneSided), p.Internal.add(q.Internal)
-	p.Writes, p.Reads, p.Atomics = p.Writes.add(q.Writes), p.Reads.add(q.Reads), p.Atomics.add(q.Atomics)
-	p.Announced, p.Credit, p.Held = p.Announced+q.Announced, p.Credit+q.Credit, p.Held+q.Held
-}
-
-// farStats sums up over processes of other jobs.
-func (e *engine) farStats() PeerStats {
-	e.remotes.mu.Lock()
-	all := e.remotes.past
-	peers := make([]*peer, 0, len(e.remotes.byHandle))
-	for _, p := range e.remotes.byHandle {
-		peers = append(peers, p)
-	}
-	e.remotes.mu.Unlock()
-	all.Rank = Undefined
-	for _, p := range peers {
-		all.sum(p.stats())
-	}
-	return all
 }
 
 // A Tunable is an option in effect: what MPI calls a control variable
@@ -120,7 +84,7 @@ func (w *World) Tunables() []Tunable {
 	return []Tunable{
 		{"WEFT_TRANSPORT", o.transport, "transport: see WithTransport"},
 		{"WEFT_EAGER", formatSize(o.eager), "longest message sent without asking, in bytes"},
-		{"WEFT_RENDEZVOUS", w.world.hints.Load().rendezvous.String(), "how longer ones travel: see WithRendezvous"},
+		{"WEFT_RENDEZVOUS", rendezvousNames[w.world.hints.Load().rendezvous], "how longer ones travel: see WithRendezvous"},
 		{"WEFT_STREAMS", formatSize(o.streams), "streams that the tags are spread over"},
 		{"WEFT_UNEXPECTED", formatSize(o.unexpected), "memory for messages that came before their receives, in bytes"},
 		{"WEFT_SPIN", w.eng.prog.choose.Max().String(), "how long a waiting goroutine polls, with nothing coming, before it parks"},

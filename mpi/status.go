@@ -44,3 +44,11 @@ func Count[T Element](st Status) (n int, err error) {
 	}
 	return st.Bytes / size, nil
 }
+
+// Compile-time checks: the engine means the same by the special values.
+var (
+	_ = [1]struct{}{}[AnySource-anySource]
+	_ = [1]struct{}{}[AnyTag-anyTag]
+	_ = [1]struct{}{}[ProcNull-procNull]
+	_ = [1]struct{}{}[MaxRanks-firstRemoteHandle]
+)

@@ -32,7 +32,7 @@ func (c *Comm) Idup() (*Comm, *Request, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return d, doneRequest(c.w.eng, Status{}, nil), nil
+	return d, doneRequest(c.w, Status{}, nil), nil
 }
 
 // TranslateRanks is Translate for several members at once

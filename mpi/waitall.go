@@ -12,9 +12,9 @@ import (
 // of the requests, and their errors joined. Nil requests count as done. If ctx ends first it
 // returns no statuses and ctx.Err(), and the operations go on.
 func Waitall(ctx context.Context, reqs ...*Request) ([]Status, error) {
-	e, t := enterAll(reqs)
+	w, t := enterAll(reqs)
 	sts, err := waitall(ctx, reqs)
-	e.leaveAll(t, "Waitall", err)
+	w.leaveAll(t, "Waitall", err)
 	return sts, err
 }
 
@@ -47,9 +47,9 @@ func waitall(ctx context.Context, reqs []*Request) ([]Status, error) {
 // ctx ends. With ErrProcFailedPending the index is that of a receive from [AnySource], which goes
 // on.
 func Waitany(ctx context.Context, reqs ...*Request) (int, Status, error) {
-	e, t := enterAll(reqs)
+	w, t := enterAll(reqs)
 	i, st, err := waitany(ctx, reqs)
-	e.leaveAll(t, "Waitany", err)
+	w.leaveAll(t, "Waitany", err)
 	return i, st, err
 }
 
@@ -84,9 +84,9 @@ func (r *Request) retire() bool { return r.told.CompareAndSwap(false, true) }
 // is active. Wait returns their results without blocking. It returns ErrProcFailedPending if no
 // request is done and a receive from [AnySource] cannot complete.
 func Waitsome(ctx context.Context, reqs ...*Request) ([]int, error) {
-	e, t := enterAll(reqs)
+	w, t := enterAll(reqs)
 	done, err := waitsome(ctx, reqs)
-	e.leaveAll(t, "Waitsome", err)
+	w.leaveAll(t, "Waitsome", err)
 	return done, err
 }
 
@@ -109,9 +109,9 @@ func waitsome(ctx context.Context, reqs []*Request) ([]int, error) {
 // Testall reports whether all requests are done (MPI_Testall). It does not block. [Waitall] returns
 // their results, then without blocking.
 func Testall(reqs ...*Request) bool {
-	e, t := enterAll(reqs)
+	w, t := enterAll(reqs)
 	done := testall(reqs)
-	e.leaveAll(t, "Testall", nil)
+	w.leaveAll(t, "Testall", nil)
 	return done
 }
 
@@ -132,9 +132,9 @@ func testall(reqs []*Request) bool {
 // then on, see [Waitany]; or index [Undefined] (MPI_Testany). It does not block; it polls the
 // transport.
 func Testany(reqs ...*Request) (int, Status, error) {
-	e, t := enterAll(reqs)
+	w, t := enterAll(reqs)
 	i, st, err := testany(reqs)
-	e.leaveAll(t, "Testany", err)
+	w.leaveAll(t, "Testany", err)
 	return i, st, err
 }
 
@@ -154,9 +154,9 @@ func testany(reqs []*Request) (int, Status, error) {
 // Testsome returns the indices of the active requests that are done, which are inactive from then
 // on: see [Waitany] (MPI_Testsome). It does not block, and does not poll the transport.
 func Testsome(reqs ...*Request) []int {
-	e, t := enterAll(reqs)
+	w, t := enterAll(reqs)
 	done := testsome(reqs)
-	e.leaveAll(t, "Testsome", nil)
+	w.leaveAll(t, "Testsome", nil)
 	return done
 }
 

@@ -480,10 +480,10 @@ func (w *window) request(target int, err error) (*Request, error) {
 		return nil, err
 	}
 	if target == ProcNull || w.self(target) {
-		return doneRequest(w.c.w.eng, Status{Source: target}, nil), nil
+		return doneRequest(w.c.w, Status{Source: target}, nil), nil
 	}
 	if t := &w.to[target]; t.idle() {
-		return doneRequest(w.c.w.eng, Status{Source: target}, t.reported()), nil
+		return doneRequest(w.c.w, Status{Source: target}, t.reported()), nil
 	}
 	return goRequest(w.c.w, func() (Status, error) {
 		return Status{Source: target}, w.flushLocal(context.Background(), target)

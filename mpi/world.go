@@ -82,7 +82,11 @@ const (
 )
 
 func newWorld(rank, size int, o *options, b bootstrap) *World {
-	w := &World{eng: newEngine(rank, size, o), opts: o, boot: b}
+	w := &World{opts: o, boot: b}
+	w.eng = newEngine(&engineConfig{
+		rank: rank, size: size, eager: o.eager, unexpected: o.unexpected, streams: o.streams, method: o.rendezvous,
+		peerError: rankError, onDown: w.peerDown,
+	})
 	if o.log != nil {
 		w.log = o.log.With(slog.Int("rank", rank))
 	}
@@ -90,7 +94,6 @@ func newWorld(rank, size int, o *options, b bootstrap) *World {
 	if o.transport == TransportHybrid {
 		w.eng.bulk = &rdmaBulk{device: w.rdmaDevice, eng: w.eng}
 	}
-	w.eng.onDown = w.peerDown
 	group := make([]int32, size)
 	for i := range group {
 		group[i] = int32(i)
@@ -105,6 +108,11 @@ func newWorld(rank, size int, o *options, b bootstrap) *World {
 	self.link = out
 	self.credit.Store(w.eng.window)
 	return w
+}
+
+// rankError makes the error of operations with a peer that has failed.
+func rankError(p *peer, err error) error {
+	return &RankError{Rank: p.rank, Other: p.remote != nil, Err: err}
 }
 
 // newComm makes a communicator with a given id.
@@ -275,7 +283,7 @@ func (w *World) join(ctx context.Context, f transport) error {
 	}
 	addrs := make([]string, size)
 	memory := make([]*segmentRef, size)
-	w.eng.setJob(key)
+	w.eng.setJob(hashOf("job", key))
 	var local []cpuSet
 	for r := range addrs {
 		s, err := w.boot.Get(ctx, businessCardKey(r))
@@ -348,15 +356,15 @@ func (w *World) setSpin(crowded bool, f transport) {
 
 // Tags in slotComm.
 const (
-	tagBarrier        = 0       // plus the round
-	tagPairs          = 100     // allgatherPairs
-	tagLeaderResult   = 102     // from the leader of a group to its members
-	tagLeaders        = 103     // between the leaders of the groups of an intercommunicator
-	tagProcessMessage = 104     // to the root of a group exchange
-	tagVote           = 105     // consent: up the tree
-	tagResult         = 106     // down
-	tagInter          = 1 << 29 // with the tag of IntercommCreate
-	tagGroup          = 1 << 30 // with the tag of CreateGroup
+	tagBarrier        = 0         // plus the round
+	tagPairs          = 100       // allgatherPairs
+	tagLeaderResult   = 102       // from the leader of a group to its members
+	tagLeaders        = 103       // between the leaders of the groups of an intercommunicator
+	tagProcessMessage = 104       // to the root of a group exchange
+	tagVote           = 105       // consent: up the tree
+	tagResult         = 106       // down
+	tagInter          = tagSubset // with the tag of IntercommCreate
+	tagGroup          = 1 << 30   // with the tag of CreateGroup
 )
 
 // barrier waits until all ranks of c have called it: in round k every rank

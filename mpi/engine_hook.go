@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,9 +18,17 @@ type progressHook struct {
 	runs    atomic.Uint32 // counts runs that performed something
 
 	mu     sync.Mutex
-	list   []*winService // with requests to perform; guarded by mu
-	was    []*winService // memory for the next list; guarded by mu
+	list   []hookService // with requests to perform; guarded by mu
+	was    []hookService // memory for the next list; guarded by mu
 	parked []*waiter     // where goroutines of the program park; guarded by mu
+}
+
+// hookService is a service that has received requests.
+type hookService interface {
+	// Serve performs the requests that take no time.
+	Serve()
+	// Wake leaves the requests to the goroutine of the service.
+	Wake()
 }
 
 // enter is called by a goroutine that will call run again and again until it calls leave.
@@ -43,7 +50,7 @@ func (h *progressHook) run() bool {
 	}
 	list := h.take()
 	for _, s := range list {
-		s.run(context.Background(), false)
+		s.Serve()
 	}
 	h.give(list)
 	h.runs.Add(1)
@@ -66,7 +73,7 @@ func (h *progressHook) unpark(w *waiter) {
 
 // add makes s pending. It reports false if no goroutine polls or has parked: the service performs its
 // requests itself.
-func (h *progressHook) add(s *winService) bool {
+func (h *progressHook) add(s hookService) bool {
 	h.mu.Lock()
 	if h.pollers.Load() == 0 && len(h.parked) == 0 {
 		h.mu.Unlock()
@@ -92,13 +99,13 @@ func (h *progressHook) wake() {
 	h.mu.Unlock()
 	list := h.take()
 	for _, s := range list {
-		s.wake.notify()
+		s.Wake()
 	}
 	h.give(list)
 }
 
 // take returns the pending services and empties the list.
-func (h *progressHook) take() []*winService {
+func (h *progressHook) take() []hookService {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	list := h.list
@@ -108,7 +115,7 @@ func (h *progressHook) take() []*winService {
 }
 
 // give returns the memory of a list.
-func (h *progressHook) give(list []*winService) {
+func (h *progressHook) give(list []hookService) {
 	clear(list)
 	h.mu.Lock()
 	h.was = list

@@ -1,0 +1,169 @@
+package mpi
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weftstack/weft/internal/poll"
+)
+
+// rung reports whether w holds a signal, and takes it.
+func rung(w *waiter) bool {
+	select {
+	case <-w.ch:
+		return true
+	default:
+		return false
+	}
+}
+
+// pendingService is a service without requests.
+type pendingService struct{ wake waiter }
+
+func (s *pendingService) Serve() {}
+func (s *pendingService) Wake()  { s.wake.notify() }
+
+// A pending service is for a goroutine that polls, else for one that has parked, else for the
+// goroutine of the service.
+func TestProgressHook(t *testing.T) {
+	newService := func() *pendingService { return &pendingService{wake: waiter{ch: make(chan struct{}, 1)}} }
+	parked := func() *waiter { return &waiter{ch: make(chan struct{}, 1)} }
+	var d progressHook
+	s := newService()
+	if d.add(s) || d.pending.Load() {
+		t.Error("a service was left to no goroutine")
+	}
+
+	w := parked()
+	d.park(w)
+	if !d.add(s) || !rung(w) || rung(&s.wake) {
+		t.Error("the goroutine that has parked was not woken, or the service was, too")
+	}
+	d.enter() // as rest does when it wakes
+	d.unpark(w)
+	if got := d.take(); len(got) != 1 || got[0] != s || d.pending.Load() {
+		t.Errorf("%d services are pending", len(got))
+	}
+
+	if !d.add(s) || rung(&s.wake) {
+		t.Error("a service was woken although a goroutine polls")
+	}
+	d.enter()
+	if d.leave(); rung(&s.wake) {
+		t.Error("a service was woken although somebody still polls")
+	}
+	if d.leave(); !rung(&s.wake) || d.pending.Load() {
+		t.Error("what nobody has seen was not left to the service")
+	}
+
+	d.park(w)
+	d.enter()
+	d.add(s)
+	if d.leave(); !rung(w) || rung(&s.wake) {
+		t.Error("a pending service was not left to the goroutine that has parked")
+	}
+}
+
+// However goroutines come and go, one of them is told of each service that becomes
+// pending.
+func TestProgressHookRandom(t *testing.T) {
+	var d progressHook
+	var mu sync.Mutex // of counts
+	told := 0
+	const services, pollers = 2000, 3
+	var stop atomic.Bool
+	var polls, adds sync.WaitGroup
+	take := func() {
+		list := d.take()
+		mu.Lock()
+		told += len(list)
+		mu.Unlock()
+		d.give(list)
+	}
+	for range pollers {
+		polls.Go(func() {
+			w := &waiter{ch: make(chan struct{}, 1)}
+			for !stop.Load() {
+				d.enter()
+				take()
+				d.leave()
+				d.park(w)
+				select {
+				case <-w.ch:
+				case <-time.After(time.Microsecond):
+				}
+				d.enter()
+				d.unpark(w)
+				take()
+				d.leave()
+			}
+		})
+	}
+	ss := make([]*pendingService, 0, services)
+	for range services {
+		s := &pendingService{wake: waiter{ch: make(chan struct{}, 1)}}
+		ss = append(ss, s)
+		adds.Go(func() {
+			if !d.add(s) {
+				s.wake.notify()
+			}
+		})
+	}
+	adds.Wait()
+	stop.Store(true)
+	polls.Wait()
+	for _, s := range ss {
+		if rung(&s.wake) {
+			told++
+		}
+	}
+	if told < services {
+		t.Errorf("of %d services %d were seen to or woken", services, told)
+	}
+}
+
+// However many requests come, a goroutine that waits returns when its own wait, or the
+// context, is over.
+func TestWaitsEndUnderTraffic(t *testing.T) {
+	e := &engine{}
+	p := &e.prog
+	s := &pendingService{wake: waiter{ch: make(chan struct{}, 1)}}
+	p.init(func() bool { p.hook.add(s); return true }, 100*time.Millisecond)
+	p.hook.used.Store(true)
+	ctx, stop := context.WithCancel(t.Context())
+	w := &waiter{ch: make(chan struct{}, 1)}
+	never := func() bool { return false }
+	// rest has a service pending when it wakes, and returns how often it ran.
+	rest := func(done func() bool) uint32 {
+		t.Helper()
+		seen := p.hook.runs.Load()
+		p.hook.enter()
+		p.hook.add(s)
+		w.signal()
+		p.hook.pollers.Add(-1)
+		var gap poll.Wait
+		if err := p.rest(ctx, w, &gap, done); err != nil && ctx.Err() == nil {
+			t.Error(err)
+		}
+		if p.hook.pollers.Load() != 0 || len(p.hook.parked) != 0 || p.spinning.Any() {
+			t.Errorf("left %d pollers, %d parked; goroutines spin: %v", p.hook.pollers.Load(), len(p.hook.parked), p.spinning.Any())
+		}
+		p.hook.take()
+		return p.hook.runs.Load() - seen
+	}
+	looks := 0
+	if n := rest(func() bool { looks++; return looks > 20 }); n > 21 {
+		t.Errorf("performed requests %d times, %d looks whether the wait is over", n, looks)
+	}
+	stop()
+	if n := rest(never); n != 1 {
+		t.Errorf("performed requests %d times after the end of the context", n)
+	}
+	began := clock()
+	if p.spin(ctx, p.begin(), never) || clock()-began > int64(10*time.Second) {
+		t.Error("a spin went on after the end of its context")
+	}
+}
