@@ -37,7 +37,7 @@ func (w *World) blocked(stacksTo string) string {
 	default:
 		b.WriteString("is in no call of mpi")
 	}
-	if waits := w.eng.missing(); len(waits) > 0 {
+	if waits := w.missing(); len(waits) > 0 {
 		b.WriteString("; waits for " + strings.Join(limitItems(waits), ", "))
 	}
 	if stacksTo != "" {
@@ -120,9 +120,8 @@ func exportedCall(name string) string {
 	return name
 }
 
-// missing lists the messages that receives wait for, and the sends that peers have not
-// taken.
-func (e *engine) missing() []string {
+// missing lists the messages that receives wait for, and the sends that peers have not taken.
+func (w *World) missing() []string {
 	type wait struct {
 		what string
 		peer int32
@@ -130,53 +129,44 @@ func (e *engine) missing() []string {
 		comm string
 	}
 	count := make(map[wait]int)
-	e.mu.Lock()
-	for id, x := range e.contexts {
-		s := slot(id & uint64(slotMask))
-		if x.comm == nil || x.internal || s != slotUser && s != slotColl {
-			continue
+	w.eng.eachPosted(func(owner any, s slot, src, tag int32) {
+		if s != slotUser && s != slotColl {
+			return
 		}
-		w := wait{what: "a message", comm: string(appendComm(nil, x.comm.owner.(*Comm)))}
+		v := wait{what: "a message", peer: src, tag: tag, comm: string(appendComm(nil, owner.(*Comm)))}
 		if s == slotColl {
-			w.what = "a collective's message"
+			v.what, v.tag = "a collective's message", 0
 		}
-		x.posted.each(func(el *elem) {
-			w.peer, w.tag = el.req.src, el.req.tag
-			if s == slotColl {
-				w.tag = 0
-			}
-			count[w]++
-		})
-	}
-	e.mu.Unlock()
-	for _, p := range e.ids.peers() {
+		count[v]++
+	})
+	for _, p := range w.eng.awaited() {
 		count[wait{what: "an answer", peer: int32(p.rank), tag: -1}]++
 	}
 	var out []wait
-	for w := range count {
-		out = append(out, w)
+	for v := range count {
+		out = append(out, v)
 	}
 	slices.SortFunc(out, func(a, b wait) int {
 		return cmp.Or(cmp.Compare(a.what, b.what), cmp.Compare(a.comm, b.comm), cmp.Compare(a.peer, b.peer), cmp.Compare(a.tag, b.tag))
 	})
 	var lines []string
-	for _, w := range out {
-		from := fmt.Sprintf("rank %d", w.peer)
-		if w.peer == AnySource {
+	for _, v := range out {
+		from := fmt.Sprintf("rank %d", v.peer)
+		if v.peer == AnySource {
 			from = "any rank"
 		}
-		line := fmt.Sprintf("%s from %s", w.what, from)
-		if w.what == "a message" {
-			if w.tag == AnyTag {
+		line := fmt.Sprintf("%s from %s", v.what, from)
+		if v.what == "a message" {
+			if v.tag == AnyTag {
 				line += " with any tag"
 			} else {
-				line += fmt.Sprintf(" with tag %d", w.tag)
+				line += fmt.Sprintf(" with tag %d", v.tag)
 			}
 		}
-		if w.comm != "" {
-			line += " in " + w.comm
+		if v.comm != "" {
+			line += " in " + v.comm
 		}
-		if n := count[w]; n > 1 {
+		if n := count[v]; n > 1 {
 			line += fmt.Sprintf(" (%d)", n)
 		}
 		lines = append(lines, line)

@@ -67,24 +67,3 @@ func (c *Comm) quiet(ctx context.Context) error {
 	}
 	return nil
 }
-
-// busy reports whether an operation of the program, or a collective, is in progress.
-func (c *Comm) busy() bool {
-	e := c.w.eng
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	found := false
-	for _, s := range []slot{slotUser, slotColl} {
-		c.ctx[s].posted.each(func(*elem) { found = true })
-	}
-	return found || e.ids.uses(func(x *matchContext) bool { return x == c.ctx[slotUser] || x == c.ctx[slotColl] })
-}
-
-// uses reports whether there is a request of some contexts.
-func (t *idTable) uses(of func(*matchContext) bool) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.ContainsFunc(t.slots, func(s idSlot) bool {
-		return s.r != nil && (s.r.ctx != nil && of(s.r.ctx) || s.r.ctx == nil && s.r.sent != nil && of(s.r.sent))
-	})
-}

@@ -72,6 +72,15 @@ type hints struct {
 	rendezvous                                     rendezvous
 }
 
+// defaultHints returns the hints of a communicator for which the program has given none.
+func (e *engine) defaultHints() hints {
+	h := hints{eager: e.eager, streams: e.streams, rendezvous: e.method}
+	if e.bulk == nil {
+		h.rendezvous = rendezvousMessage
+	}
+	return h
+}
+
 // init makes c able to exchange messages with peers. owner is the communicator of the program,
 // and gone is called when the last context of c has been dropped.
 func (c *comm) init(e *engine, peers []*peer, owner any, gone func()) {

@@ -85,3 +85,31 @@ func (e *engine) queued() (posted, unexpected int) {
 	}
 	return posted, unexpected
 }
+
+// eachPosted calls f for each posted receive of a communicator, with the owner and the slot of its
+// context, and the source and the tag that it waits for. f must not call the engine.
+func (e *engine) eachPosted(f func(owner any, s slot, src, tag int32)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for id, x := range e.contexts {
+		if x.comm == nil || x.internal {
+			continue
+		}
+		x.posted.each(func(el *elem) {
+			f(x.comm.owner, slot(id&uint64(slotMask)), el.req.src, el.req.tag)
+		})
+	}
+}
+
+// ownerOf returns the owner of the communicator with an id, or nil.
+func (e *engine) ownerOf(id uint64) any {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if x := e.contexts[id]; x != nil && x.comm != nil {
+		return x.comm.owner
+	}
+	return nil
+}
+
+// awaited returns the peer of each request that waits for an answer.
+func (e *engine) awaited() []*peer { return e.ids.peers() }

@@ -32,20 +32,7 @@ func (c *Comm) Failed() []int {
 // not acknowledged, work again. [Comm.Agree] on c returns no error because of these ranks once all
 // members have acknowledged them. It is local.
 func (c *Comm) AckFailed() []int {
-	e := c.w.eng
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	failed := c.Failed()
-	if c.ft.acked == nil {
-		c.ft.acked = make([]bool, len(c.peers))
-	}
-	for _, r := range failed {
-		c.ft.acked[r] = true
-	}
-	for _, x := range c.ctx {
-		x.unacked = false
-	}
-	return failed
+	return c.ackFailed(c.Failed)
 }
 
 // Revoke makes c useless on all its members: every operation on it, in progress or later, fails
@@ -79,10 +66,7 @@ func (c *Comm) revoked(by int) {
 
 // endRevoked fails the operations on c, which is revoked.
 func (c *Comm) endRevoked() {
-	c.ft.revoked.Store(true)
-	e := c.w.eng
-	e.dropContexts(ErrRevoked, c.ctx[:]...)
-	e.interruptSends(func(x *matchContext) bool { return x.comm == &c.comm }, ErrRevoked)
+	c.revoke()
 	if c.local != nil && c.local.ft.revoked.CompareAndSwap(false, true) {
 		c.local.endRevoked()
 	}
@@ -163,13 +147,10 @@ func (c *Comm) ballot(flags uint64) *ft.Ballot {
 	for i, p := range members {
 		b.Failed[i] = p.gone() && i != me
 	}
-	e := c.w.eng
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	if c.local != nil {
-		copy(b.Acked[c.localAt():], c.local.ft.acked)
+		c.local.copyAcked(b.Acked[c.localAt():])
 	}
-	copy(b.Acked[c.remoteAt():], c.ft.acked)
+	c.copyAcked(b.Acked[c.remoteAt():])
 	return b
 }
 

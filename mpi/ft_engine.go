@@ -43,6 +43,38 @@ func (x *matchContext) interrupts(r *request) bool {
 // hasAcked reports whether the program has acknowledged the failure of a member. eng.mu is held.
 func (c *comm) hasAcked(rank int) bool { return c.ft.acked != nil && c.ft.acked[rank] }
 
+// ackFailed acknowledges the failures of the members that failed returns.
+func (c *comm) ackFailed(failed func() []int) []int {
+	e := c.eng
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	list := failed()
+	if c.ft.acked == nil {
+		c.ft.acked = make([]bool, len(c.peers))
+	}
+	for _, r := range list {
+		c.ft.acked[r] = true
+	}
+	for _, x := range c.ctx {
+		x.unacked = false
+	}
+	return list
+}
+
+// copyAcked copies which failures of members the program has acknowledged.
+func (c *comm) copyAcked(to []bool) {
+	c.eng.mu.Lock()
+	defer c.eng.mu.Unlock()
+	copy(to, c.ft.acked)
+}
+
+// revoke ends all operations on c, and fails later ones, with ErrRevoked.
+func (c *comm) revoke() {
+	c.ft.revoked.Store(true)
+	c.eng.dropContexts(mpierr.ErrRevoked, c.ctx[:]...)
+	c.eng.interruptSends(func(x *matchContext) bool { return x.comm == c }, mpierr.ErrRevoked)
+}
+
 // brokenBy returns the first failure of a member as an error, or nil.
 func (c *comm) brokenBy() error {
 	if err := c.ft.broken.Load(); err != nil {

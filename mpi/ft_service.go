@@ -1,10 +1,6 @@
 package mpi
 
-import (
-	"context"
-
-	"github.com/weftstack/weft/mpi/internal/ft"
-)
+import "github.com/weftstack/weft/mpi/internal/ft"
 
 // ftService is the failure service of a World: it handles the messages of agreements and
 // revocations on a goroutine of its own, independent of the program. They are messages of a context
@@ -12,7 +8,7 @@ import (
 type ftService struct {
 	*ft.Service
 	w     *World
-	x     *matchContext
+	x     *serviceContext
 	limit int // bound on the members of a communicator
 }
 
@@ -26,52 +22,23 @@ const (
 func newFTService(w *World) *ftService {
 	f := &ftService{w: w, limit: w.Size() + ftRoom}
 	f.Service = ft.NewService(f, f.limit)
-	f.x = newContext(ftID | uint64(slotColl))
-	f.x.internal = true
-	w.eng.contexts[f.x.id] = f.x
+	f.x = newServiceContext(w.eng, ftID)
 	return f
 }
 
-// run receives messages until the World ends.
+// run acts on the messages of the service, until the World ends.
 func (f *ftService) run() {
-	e := f.w.eng
-	buf := make([]byte, ft.MessageLen(f.limit))
-	w := e.internalWaiters.get()
-	defer w.recycle()
-	for {
-		r := getRequest(e)
-		r.ctx, r.src, r.tag, r.buf = f.x, AnySource, AnyTag, buf
-		e.mu.Lock()
-		if e.err != nil {
-			e.mu.Unlock()
-			return
+	f.x.receive(ft.MessageLen(f.limit), func(from *peer, b []byte) {
+		if m, ok := ft.Parse(b); ok {
+			f.Take(m, from.handle)
 		}
-		f.x.post(r)
-		ms := f.x.taken()
-		e.mu.Unlock()
-		e.handAll(ms)
-		if r.addWaiter(w) {
-			for !r.done.Load() {
-				_ = w.wait(context.Background())
-			}
-		}
-		if r.err != nil {
-			continue // the sender died, or the World has ended
-		}
-		if m, ok := ft.Parse(buf[:r.status.Bytes]); ok {
-			f.Take(m, r.peer.handle)
-		}
-		r.recycle()
-	}
+	})
 }
 
 // Comm implements ft.Host.
 func (f *ftService) Comm(id uint64) ft.Comm {
-	e := f.w.eng
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if x := e.contexts[id]; x != nil && x.comm != nil {
-		return ftComm{x.comm.owner.(*Comm)}
+	if c, ok := f.w.eng.ownerOf(id).(*Comm); ok {
+		return ftComm{c}
 	}
 	return nil
 }
@@ -80,12 +47,7 @@ func (f *ftService) Comm(id uint64) ft.Comm {
 func (f *ftService) Failed(handle int32) bool { return f.w.eng.peer(handle).failure() != nil }
 
 // Send implements ft.Host.
-func (f *ftService) Send(handle int32, b []byte) {
-	c := &Comm{comm: comm{eng: f.w.eng, peers: []*peer{f.w.eng.peer(handle)}, seq: make([]uint32, 1)}, w: f.w, group: []int32{0}}
-	c.ctx[slotColl] = f.x
-	c.hints.Store(f.w.self.hints.Load())
-	_, _ = c.comm.isend(slotColl, sendStandard, b, 0, 0)
-}
+func (f *ftService) Send(handle int32, b []byte) { f.x.send(f.w.eng.peer(handle), b) }
 
 // Over implements ft.Host.
 func (f *ftService) Over() <-chan struct{} { return f.w.eng.over }

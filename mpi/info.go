@@ -69,22 +69,17 @@ const (
 // c.mu is held, or c not yet known to the program.
 func (c *Comm) readHints() {
 	e, i := c.eng, c.info
-	h := hints{
-		noAnyTag: i[InfoNoAnyTag] == "true", noAnySource: i[InfoNoAnySource] == "true",
-		exactLength: i[InfoExactLength] == "true", overtaking: i[InfoAllowOvertaking] == "true" || i[InfoNoAnyTag] == "true",
-		eager: e.eager, streams: e.streams, rendezvous: e.method,
-	}
+	h := e.defaultHints()
+	h.noAnyTag, h.noAnySource = i[InfoNoAnyTag] == "true", i[InfoNoAnySource] == "true"
+	h.exactLength, h.overtaking = i[InfoExactLength] == "true", i[InfoAllowOvertaking] == "true" || h.noAnyTag
 	if n, err := parseSize(i[InfoEager]); err == nil && n >= 0 && n <= MaxEager {
 		h.eager = n
 	}
 	if n, err := strconv.ParseUint(i[InfoStreams], 10, 32); err == nil && n >= 1 && n <= uint64(e.streams) {
 		h.streams = uint32(n)
 	}
-	if m, ok := parseRendezvous(i[InfoRendezvous]); ok {
+	if m, ok := parseRendezvous(i[InfoRendezvous]); ok && e.bulk != nil {
 		h.rendezvous = m
-	}
-	if e.bulk == nil {
-		h.rendezvous = rendezvousMessage
 	}
 	c.setHints(h)
 }

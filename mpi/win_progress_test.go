@@ -134,4 +134,3 @@ func (p *countedParker) Wait(stop <-chan struct{}) bool {
 	defer p.inside.Add(-1)
 	return p.parker.Wait(stop)
 }
-
