@@ -53,3 +53,6 @@ func (o *options) addr() netip.AddrPort {
 	}
 	return netip.AddrPortFrom(hostAddr(o.launcher), 0)
 }
+
+// loopback is where the network transports listen in RunLocal.
+var loopback = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)

@@ -108,14 +108,3 @@ func joinAs(ctx context.Context, rank, size int, o *options, boot bootstrap, cli
 	w.runTools()
 	return w, nil
 }
-
-// newTransport opens the network transport that the options of w select.
-func newTransport(w *World) (transport, error) {
-	switch w.opts.transport {
-	case TransportTCP:
-		return newTCPTransport(w)
-	case TransportSCTP, TransportHybrid:
-		return newSCTPTransport(w)
-	}
-	return nil, fmt.Errorf("%w: transport %q", ErrOption, w.opts.transport)
-}

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/weftstack/weft/mpi/internal/consent"
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
@@ -251,7 +252,7 @@ func (x leaders) sendResult(ctx context.Context, r int, b []byte, why error) err
 	var head [8]byte
 	n := uint64(len(b))
 	if why != nil {
-		n, b = leaderFailed, (&ballotPaper{why: mpierr.MakePortable(why)}).append(nil)
+		n, b = leaderFailed, (&consent.Vote{Why: mpierr.MakePortable(why)}).Append(nil)
 	}
 	binary.BigEndian.PutUint64(head[:], n)
 	if err := x.local.send(ctx, slotComm, sendStandard, head[:], r, tagLeaderResult); err != nil {
@@ -280,17 +281,17 @@ func (x leaders) recvResult(ctx context.Context, limit uint64) ([]byte, error) {
 
 // recvError receives the error that the leader reports instead of a result.
 func (x leaders) recvError(ctx context.Context) error {
-	buf := make([]byte, maxConsent)
+	buf := make([]byte, consent.MaxVote)
 	st, err := x.local.recv(ctx, slotComm, buf, x.leader, tagLeaderResult)
 	if err != nil {
 		return err
 	}
-	var b ballotPaper
-	if err := b.parse(buf[:st.Bytes]); err != nil {
+	var b consent.Vote
+	if err := b.Parse(buf[:st.Bytes]); err != nil {
 		return err
 	}
-	if b.why == nil {
+	if b.Why == nil {
 		return fmt.Errorf("%w: the leader sent no error", ErrProtocol)
 	}
-	return fmt.Errorf("leader of the group, rank %d: %w", x.leader, b.why.Err())
+	return fmt.Errorf("leader of the group, rank %d: %w", x.leader, b.Why.Err())
 }

@@ -41,9 +41,6 @@ func ofProcess(o *options) error {
 	return nil
 }
 
-// loopback is where the network transports listen in RunLocal.
-var loopback = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
-
 // run is one rank. It reports whether the rank had joined the job before it failed.
 func (j *localJob) run(ctx context.Context, rank int, o *options, f func(context.Context, *World) error) (joined bool, err error) {
 	ro := *o

@@ -1,0 +1,14 @@
+package mpi
+
+import "fmt"
+
+// newTransport opens the network transport that the options of w select.
+func newTransport(w *World) (transport, error) {
+	switch w.opts.transport {
+	case TransportTCP:
+		return newTCPTransport(w)
+	case TransportSCTP, TransportHybrid:
+		return newSCTPTransport(w)
+	}
+	return nil, fmt.Errorf("%w: transport %q", ErrOption, w.opts.transport)
+}
