@@ -5,6 +5,7 @@ import (
 
 	"github.com/weftstack/weft/mpi/internal/ctxmutex"
 	"github.com/weftstack/weft/mpi/internal/fileio"
+	"github.com/weftstack/weft/mpi/internal/rma"
 )
 
 // fileComm is a communicator as the engine of files uses it.
@@ -71,17 +72,17 @@ func (p *filePointer) Lock(ctx context.Context, exclusive bool) (unlock func(), 
 	if err := p.local.Lock(ctx); err != nil {
 		return nil, err
 	}
-	mode := LockShared
+	mode := rma.LockShared
 	if exclusive {
-		mode = LockExclusive
+		mode = rma.LockExclusive
 	}
-	if err := p.win.w.lock(ctx, mode, 0, 0); err != nil {
+	if err := p.win.w.Lock(ctx, mode, 0, 0); err != nil {
 		p.local.Unlock()
 		return nil, err
 	}
 	return func() {
 		// An error here is one of the job: the next operation returns it.
-		_ = p.win.w.unlock(context.WithoutCancel(ctx), 0)
+		_ = p.win.w.Unlock(context.WithoutCancel(ctx), 0)
 		p.local.Unlock()
 	}, nil
 }

@@ -539,11 +539,11 @@ func TestSharedPutGet(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if win.w.directTo(next, 0, n, AccessAll) == nil {
+			if !win.w.Inspect(next).Copies {
 				return errors.New("not by copies")
 			}
 			if refused {
-				win.w.direct[next].pid = 1 << 30
+				win.w.SetProcess(next, 1<<30)
 			}
 			src, got := make([]byte, n), make([]byte, n)
 			pattern(src, 10*round+c.Rank())
@@ -565,7 +565,7 @@ func TestSharedPutGet(t *testing.T) {
 			if !bytes.Equal(got[5:], src[5:]) {
 				return errors.New("get: other bytes")
 			}
-			if open := win.w.directTo(next, 0, n, AccessAll) != nil; open == refused {
+			if open := win.w.Inspect(next).Copies; open == refused {
 				return fmt.Errorf("refused %v, still by copies %v", refused, open)
 			}
 			// What a Flush has completed does not precede a Fence.
@@ -587,7 +587,7 @@ func TestSharedPutGet(t *testing.T) {
 			if err := win.Put(ctx, make([]byte, 10), next, 0); err != nil && !errors.Is(err, ErrAccess) {
 				return err
 			}
-			if win.w.dev == nil && win.w.direct != nil {
+			if !win.RDMA() && win.w.Direct() {
 				return errors.New("messages, and yet copies")
 			}
 			if err := win.Free(ctx); err != nil {

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"sync"
 	"unsafe"
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/rma"
 )
 
 // Access is a set of rights to a window.
@@ -15,9 +17,9 @@ type Access uint8
 
 // Rights of the other ranks to a window.
 const (
-	AccessRead   Access = 1 << iota // allows Get
-	AccessWrite                     // allows Put
-	AccessUpdate                    // allows Accumulate, FetchAndOp, CompareAndSwap and their other forms
+	AccessRead   = Access(rma.AccessRead)   // allows Get
+	AccessWrite  = Access(rma.AccessWrite)  // allows Put
+	AccessUpdate = Access(rma.AccessUpdate) // allows Accumulate, FetchAndOp, CompareAndSwap and their other forms
 	AccessAll    = AccessRead | AccessWrite | AccessUpdate
 )
 
@@ -85,18 +87,52 @@ func WinCreate[T Element](ctx context.Context, c *Comm, buf []T, opts ...WinOpti
 	return winCreate(ctx, c, buf, nil, o)
 }
 
+// window is a Win without its element type.
+type window struct {
+	*rma.Window
+	of   *Comm // communicator that the window was made of
+	c    *Comm // that of the window itself
+	elem int   // bytes of an element
+	own  labels
+
+	mu   sync.Mutex
+	info Info // guarded by mu
+}
+
 // winCreate makes a window of buf. f is the file that holds buf, or nil.
 func winCreate[T Element](ctx context.Context, c *Comm, buf []T, f *os.File, o winOptions) (*Win[T], error) {
-	t := reflect.TypeFor[T]()
 	mem := datatype.Bytes(buf)
-	w := &window{mem: mem, file: f, elem: max(datatype.SizeOf[T](), 1), word: isWord(t), sig: datatype.SigOf(t), ops: reducersOf[T](t.Kind())}
 	at := c.enter()
-	err := w.create(ctx, c, uint32(t.Kind()), o)
+	w, err := newWindow[T](ctx, c, rma.Config{Mem: mem, File: f}, o)
 	c.leave(at, "WinCreate", NoPeer, 0, len(mem), err)
 	if err != nil {
 		return nil, fmt.Errorf("creating window: %w", err)
 	}
 	return &Win[T]{w, buf}, nil
+}
+
+// newWindow makes a window of elements of type T: cfg says in what memory.
+func newWindow[T Element](ctx context.Context, c *Comm, cfg rma.Config, o winOptions) (*window, error) {
+	t := reflect.TypeFor[T]()
+	w := &window{of: c, elem: max(datatype.SizeOf[T](), 1)}
+	cfg.Elem, cfg.Word, cfg.Sig, cfg.Kind, cfg.Ops = w.elem, isWord(t), datatype.SigOf(t), uint32(t.Kind()), reducersOf[T](t.Kind())
+	cfg.Access, cfg.Messages, cfg.Bad, cfg.Freed = rma.Access(o.access), o.messages, o.bad, w.own.attrs.dropAll
+	own, err := c.private(ctx)
+	if err != nil {
+		if cfg.File != nil {
+			_ = cfg.File.Close()
+		}
+		return nil, err
+	}
+	w.c = own
+	hints, err := readWinHints(o.info)
+	if err != nil {
+		cfg.Bad = err
+	}
+	cfg.Hints = hints.Hints
+	w.setInfo(o.info)
+	w.Window, err = rma.Create(ctx, (*winComm)(own), cfg)
+	return w, err
 }
 
 // WinAllocate makes a window of n new elements, at most [MaxShared] bytes, which ranks that share
@@ -114,11 +150,14 @@ func WinAllocate[T Element](ctx context.Context, c *Comm, n int, opts ...WinOpti
 	if err != nil || o.bad != nil {
 		return winCreate(ctx, c, []T(nil), nil, o) // returns the error, on all ranks
 	}
-	if mem, f := hostBytes(c, bytes, h.align, &o); f != nil {
-		return winCreate(ctx, c, datatype.View[T](mem), f, o)
+	if !o.messages {
+		writable := o.access&(AccessWrite|AccessUpdate) != 0
+		if mem, f := rma.Allocate((*winComm)(c), c.Size(), bytes, h.align, writable); f != nil {
+			return winCreate(ctx, c, datatype.View[T](mem), f, o)
+		}
 	}
 	if h.align > 8 {
-		return winCreate(ctx, c, datatype.View[T](alignedBytes(bytes, h.align)), nil, o)
+		return winCreate(ctx, c, datatype.View[T](rma.AlignedBytes(bytes, h.align)), nil, o)
 	}
 	return winCreate(ctx, c, make([]T, n), nil, o)
 }
@@ -129,21 +168,21 @@ func (w *Win[T]) Buf() []T { return w.buf }
 // Len returns the number of elements in the window of a rank, 0 for a rank that does not exist
 // (MPI_WIN_SIZE).
 func (w *Win[T]) Len(rank int) int {
-	if rank < 0 || rank >= len(w.w.remote) {
+	if rank < 0 || rank >= w.w.Size() {
 		return 0
 	}
-	return int(w.w.remote[rank].Bytes) / w.w.elem
+	return w.w.Bytes(rank) / w.w.elem
 }
 
 // RDMA reports whether Put and Get use RDMA.
-func (w *Win[T]) RDMA() bool { return w.w.dev != nil }
+func (w *Win[T]) RDMA() bool { return w.w.RDMA() }
 
 // Free completes the caller's operations, blocks until all ranks have called it, and ends the use
 // of the window (MPI_Win_free). All ranks must call it. It returns errors of operations that no
 // synchronization has returned yet.
 func (w *Win[T]) Free(ctx context.Context) error {
 	t := w.w.of.enter()
-	err := w.w.free(ctx)
+	err := w.w.Free(ctx)
 	w.w.of.leave(t, "Win.Free", NoPeer, 0, 0, err)
 	return err
 }
@@ -154,7 +193,7 @@ func (w *Win[T]) Free(ctx context.Context) error {
 // that place, or does not allow to write it.
 func (w *Win[T]) Put(ctx context.Context, src []T, target, disp int) error {
 	t := w.w.of.enter()
-	err := w.w.put(ctx, datatype.Bytes(src), target, disp)
+	err := w.w.Put(ctx, datatype.Bytes(src), target, disp)
 	w.w.of.leave(t, "Win.Put", target, 0, len(src)*w.w.elem, err)
 	return err
 }
@@ -163,7 +202,7 @@ func (w *Win[T]) Put(ctx context.Context, src []T, target, disp int) error {
 // until the operation is complete (MPI-4.1, Section 12.3.2). It blocks and fails like [Win.Put].
 func (w *Win[T]) Get(ctx context.Context, dst []T, target, disp int) error {
 	t := w.w.of.enter()
-	err := w.w.get(ctx, datatype.Bytes(dst), target, disp)
+	err := w.w.Get(ctx, datatype.Bytes(dst), target, disp)
 	w.w.of.leave(t, "Win.Get", target, 0, len(dst)*w.w.elem, err)
 	return err
 }
@@ -175,7 +214,7 @@ func (w *Win[T]) Get(ctx context.Context, dst []T, target, disp int) error {
 // elements longer than 1 MiB.
 func (w *Win[T]) Accumulate(ctx context.Context, src []T, target, disp int, op Op[T]) error {
 	t := w.w.of.enter()
-	err := w.w.update(ctx, datatype.Bytes(src), nil, target, disp, op.reducer())
+	err := w.w.Update(ctx, datatype.Bytes(src), nil, target, disp, op.reducer())
 	w.w.of.leave(t, "Win.Accumulate", target, 0, len(src)*w.w.elem, err)
 	return err
 }
@@ -190,7 +229,7 @@ func (w *Win[T]) GetAccumulate(ctx context.Context, src, result []T, target, dis
 		return fmt.Errorf("%w: result holds %d elements, not %d", ErrCount, len(result), len(src))
 	}
 	t := w.w.of.enter()
-	err := w.w.update(ctx, datatype.Bytes(src), datatype.Bytes(result), target, disp, op.reducer())
+	err := w.w.Update(ctx, datatype.Bytes(src), datatype.Bytes(result), target, disp, op.reducer())
 	w.w.of.leave(t, "Win.GetAccumulate", target, 0, len(src)*w.w.elem, err)
 	return err
 }
@@ -201,7 +240,7 @@ func (w *Win[T]) GetAccumulate(ctx context.Context, src, result []T, target, dis
 func (w *Win[T]) FetchAndOp(ctx context.Context, value T, target, disp int, op Op[T]) (T, error) {
 	var old T
 	t := w.w.of.enter()
-	err := w.w.fetch(ctx, datatype.Bytes([]T{value}), datatype.Bytes(oneOf(&old)), target, disp, op.reducer())
+	err := w.w.Fetch(ctx, datatype.Bytes([]T{value}), datatype.Bytes(oneOf(&old)), target, disp, op.reducer())
 	w.w.of.leave(t, "Win.FetchAndOp", target, 0, w.w.elem, err)
 	return answered(&old, err)
 }
@@ -212,7 +251,7 @@ func (w *Win[T]) FetchAndOp(ctx context.Context, value T, target, disp int, op O
 // are performed in the order of the calls, including those of both forms.
 func (w *Win[T]) FetchAndOpTo(ctx context.Context, value T, result *T, target, disp int, op Op[T]) error {
 	t := w.w.of.enter()
-	err := w.w.update(ctx, datatype.Bytes([]T{value}), datatype.Bytes(oneOf(result)), target, disp, op.reducer())
+	err := w.w.Update(ctx, datatype.Bytes([]T{value}), datatype.Bytes(oneOf(result)), target, disp, op.reducer())
 	w.w.of.leave(t, "Win.FetchAndOpTo", target, 0, w.w.elem, err)
 	return err
 }
@@ -223,7 +262,7 @@ func (w *Win[T]) FetchAndOpTo(ctx context.Context, value T, result *T, target, d
 func (w *Win[T]) CompareAndSwap(ctx context.Context, compare, swap T, target, disp int) (T, error) {
 	var old T
 	t := w.w.of.enter()
-	err := w.w.swap(ctx, datatype.Bytes([]T{compare, swap}), datatype.Bytes(oneOf(&old)), target, disp, true)
+	err := w.w.Swap(ctx, datatype.Bytes([]T{compare, swap}), datatype.Bytes(oneOf(&old)), target, disp, true)
 	w.w.of.leave(t, "Win.CompareAndSwap", target, 0, w.w.elem, err)
 	return answered(&old, err)
 }
@@ -232,7 +271,7 @@ func (w *Win[T]) CompareAndSwap(ctx context.Context, compare, swap T, target, di
 // (MPI_Compare_and_swap): see [Win.FetchAndOpTo] for *result and the order.
 func (w *Win[T]) CompareAndSwapTo(ctx context.Context, compare, swap T, result *T, target, disp int) error {
 	t := w.w.of.enter()
-	err := w.w.swap(ctx, datatype.Bytes([]T{compare, swap}), datatype.Bytes(oneOf(result)), target, disp, false)
+	err := w.w.Swap(ctx, datatype.Bytes([]T{compare, swap}), datatype.Bytes(oneOf(result)), target, disp, false)
 	w.w.of.leave(t, "Win.CompareAndSwapTo", target, 0, w.w.elem, err)
 	return err
 }
@@ -274,3 +313,17 @@ func (w *Win[T]) RgetAccumulate(ctx context.Context, src, result []T, target, di
 
 // oneOf returns *p as a slice.
 func oneOf[T Element](p *T) []T { return unsafe.Slice(p, 1) }
+
+// request returns a request for the operations started on target so far.
+func (w *window) request(target int, err error) (*Request, error) {
+	if err != nil {
+		return nil, err
+	}
+	started, err := w.Started(target)
+	if !started {
+		return doneRequest(w.of.w, Status{Source: target}, err), nil
+	}
+	return goRequest(w.of.w, func() (Status, error) {
+		return Status{Source: target}, w.FlushLocal(context.Background(), target)
+	}), nil
+}

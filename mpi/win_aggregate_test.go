@@ -12,6 +12,7 @@ import (
 
 	"github.com/weftstack/weft/mpi/internal/cma"
 	"github.com/weftstack/weft/mpi/internal/rdmadev"
+	"github.com/weftstack/weft/mpi/internal/rma"
 )
 
 // copying needs a system that copies memory from process to process.
@@ -29,7 +30,7 @@ func copying(t *testing.T) {
 // refuses them RDMA puts them.
 func TestWinGathers(t *testing.T) {
 	copying(t)
-	const n = 3 * aggregateBytes
+	const n = 3 * rma.AggregateBytes
 	for _, refused := range []bool{false, true} {
 		t.Run(fmt.Sprint("refused=", refused), func(t *testing.T) {
 			local(t, 2, func(ctx context.Context, c *Comm) error {
@@ -41,9 +42,7 @@ func TestWinGathers(t *testing.T) {
 				if c.Rank() == 1 {
 					return w.Free(ctx)
 				}
-				g := &w.w.to[1].aggregated
-				d := &w.w.direct[1]
-				pid := d.pid
+				pid := w.w.Inspect(1).Process
 				want := make([]byte, n)
 				// Each case begins with one Put that is aggregated.
 				for i, tt := range []struct {
@@ -58,13 +57,13 @@ func TestWinGathers(t *testing.T) {
 					{"fetch", func() error { _, err := w.FetchAndOp(ctx, 0, 1, n-1, Sum); return err }},
 					{"swap", func() error { _, err := w.CompareAndSwap(ctx, 1, 1, 1, n-1); return err }},
 					{"long put", func() error {
-						b := make([]byte, aggregateLimit+1)
+						b := make([]byte, rma.AggregateLimit+1)
 						pattern(b, 3)
-						copy(want[aggregateLimit:], b)
-						return w.Put(ctx, b, 1, aggregateLimit)
+						copy(want[rma.AggregateLimit:], b)
+						return w.Put(ctx, b, 1, rma.AggregateLimit)
 					}},
 					{"many pieces", func() error {
-						for k := range aggregatePieces {
+						for k := range rma.AggregatePieces {
 							want[10*k] = byte(k + 1)
 							if err := w.Put(ctx, want[10*k:10*k+1], 1, 10*k); err != nil {
 								return err
@@ -73,21 +72,22 @@ func TestWinGathers(t *testing.T) {
 						return nil
 					}},
 					{"many bytes", func() error {
-						pattern(want[:2*aggregateBytes], 5)
-						for at := 0; at < 2*aggregateBytes; at += 1000 {
-							if err := w.Put(ctx, want[at:min(at+1000, 2*aggregateBytes)], 1, at); err != nil {
+						pattern(want[:2*rma.AggregateBytes], 5)
+						for at := 0; at < 2*rma.AggregateBytes; at += 1000 {
+							if err := w.Put(ctx, want[at:min(at+1000, 2*rma.AggregateBytes)], 1, at); err != nil {
 								return err
 							}
 						}
 						return nil
 					}},
 				} {
-					if d.open.Store(true); refused {
-						d.pid = 1 << 30
+					w.w.SetProcess(1, pid)
+					if refused {
+						w.w.SetProcess(1, 1<<30)
 					}
-					want[2*aggregateBytes+i] = byte(i + 1)
+					want[2*rma.AggregateBytes+i] = byte(i + 1)
 					buf := []byte{byte(i + 1)}
-					r, err := w.Rput(ctx, buf, 1, 2*aggregateBytes+i)
+					r, err := w.Rput(ctx, buf, 1, 2*rma.AggregateBytes+i)
 					if err != nil {
 						return err
 					}
@@ -98,25 +98,25 @@ func TestWinGathers(t *testing.T) {
 					if err := w.FlushLocal(ctx, 1); err != nil {
 						return err
 					}
-					if g.puts == nil || w.w.quiet() {
+					if w.w.Inspect(1).Puts == 0 || w.w.Quiet() {
 						return fmt.Errorf("%s: not aggregated", tt.name)
 					}
 					if err := tt.do(); err != nil {
 						return fmt.Errorf("%s: %w", tt.name, err)
 					}
-					if g.puts != nil && g.puts.pieces[0].Off == 2*aggregateBytes+i {
+					if s := w.w.Inspect(1); s.Puts > 0 && s.First == 2*rma.AggregateBytes+i {
 						return fmt.Errorf("%s: still aggregated", tt.name)
 					}
 					if err := w.Flush(ctx, 1); err != nil {
 						return err
 					}
-					if open := d.open.Load(); open == refused {
+					if open := w.w.Inspect(1).Copies; open == refused {
 						return fmt.Errorf("%s: refused %v, still by copies %v", tt.name, refused, open)
 					}
-					if g.some.Load() || !w.w.quiet() {
+					if w.w.Inspect(1).Puts > 0 || !w.w.Quiet() {
 						return fmt.Errorf("%s: something is left", tt.name)
 					}
-					d.pid = pid
+					w.w.SetProcess(1, pid)
 					got := make([]byte, n)
 					if err := errors.Join(w.Get(ctx, got, 1, 0), w.Flush(ctx, 1)); err != nil {
 						return err
@@ -126,52 +126,11 @@ func TestWinGathers(t *testing.T) {
 					}
 				}
 				s := c.w.Stats().Peers[1].Writes
-				if !refused && s.Messages != uint64(10+1+aggregatePieces+(2*aggregateBytes+999)/1000) {
+				if !refused && s.Messages != uint64(10+1+rma.AggregatePieces+(2*rma.AggregateBytes+999)/1000) {
 					return fmt.Errorf("counted %+v", s)
 				}
 				return w.Free(ctx)
 			}, overTransport(hybridShared))
-		})
-	}
-}
-
-// Puts that follow one another are one piece. There is room for aggregatePieces pieces and
-// aggregateBytes bytes.
-func TestPutListRoom(t *testing.T) {
-	for _, tt := range []struct {
-		name         string
-		length, step int
-		puts, pieces int
-		longest      int
-	}{
-		{"adjacent, pieces bounded", 8, 8, 100 * aggregatePieces, aggregatePieces, 800},
-		{"adjacent, bounded by an odd number", 8, 8, 12 * aggregatePieces, aggregatePieces, 99},
-		{"adjacent", 8, 8, aggregateBytes / 8, 1, aggregateBytes},
-		{"adjacent, odd", aggregateLimit - 1, aggregateLimit - 1, aggregateBytes / (aggregateLimit - 1), 1, aggregateBytes},
-		{"apart", 8, 9, aggregatePieces, aggregatePieces, aggregateBytes},
-		{"backwards", 8, -8, aggregatePieces, aggregatePieces, aggregateBytes},
-		{"in one place", 8, 0, aggregatePieces, aggregatePieces, aggregateBytes},
-		{"long", aggregateLimit, 2 * aggregateLimit, aggregateBytes / aggregateLimit, aggregateBytes / aggregateLimit, aggregateBytes},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			p := new(putList)
-			src := make([]byte, tt.length)
-			puts := 0
-			for src[0] = 1; p.add(src, 1<<20+puts*tt.step, tt.longest); src[0]++ {
-				if puts++; puts > aggregateBytes {
-					t.Fatal("there is always room")
-				}
-			}
-			if puts != tt.puts || p.count != puts || p.used != tt.pieces || p.n != puts*tt.length {
-				t.Errorf("%d puts, counted %d, in %d pieces of %d bytes; want %d in %d", puts, p.count, p.used, p.n, tt.puts, tt.pieces)
-			}
-			sum := 0
-			for _, k := range p.pieces[:p.used] {
-				sum += k.N
-			}
-			if sum != p.n || p.pieces[0].Off != 1<<20 || p.mem[p.n-tt.length] != byte(puts) {
-				t.Errorf("pieces of %d bytes, not %d, the first %v, the last begins with %d", sum, p.n, p.pieces[0], p.mem[p.n-tt.length])
-			}
 		})
 	}
 }
@@ -194,7 +153,7 @@ func TestWinGathersInOrder(t *testing.T) {
 					return err
 				}
 			}
-			if !w.w.to[1].aggregated.some.Load() {
+			if w.w.Inspect(1).Puts == 0 {
 				return errors.New("not aggregated")
 			}
 		}
@@ -256,17 +215,16 @@ func TestWinGathersFromGoroutines(t *testing.T) {
 func TestWinGatheredAreKept(t *testing.T) {
 	copying(t)
 	local(t, 2, func(ctx context.Context, c *Comm) error {
-		mem := make([]byte, 2*aggregateLimit)
+		mem := make([]byte, 2*rma.AggregateLimit)
 		w, err := WinCreate(ctx, c, mem)
 		if err != nil {
 			return err
 		}
 		if c.Rank() == 0 {
-			d := &w.w.direct[1]
 			if err := w.Put(ctx, []byte{1, 2}, 1, 3); err != nil {
 				return err
 			}
-			d.pid = 1 << 30
+			w.w.SetProcess(1, 1<<30)
 			over, end := context.WithCancel(ctx)
 			end()
 			for _, tt := range []struct {
@@ -276,12 +234,12 @@ func TestWinGatheredAreKept(t *testing.T) {
 				{"flush", func() error { return w.Flush(over, 1) }},
 				{"get", func() error { return w.Get(over, make([]byte, 1), 1, 0) }},
 				{"put", func() error { return w.Put(over, []byte{7}, 1, 3) }},
-				{"long put", func() error { return w.Put(over, make([]byte, aggregateLimit+1), 1, 3) }},
+				{"long put", func() error { return w.Put(over, make([]byte, rma.AggregateLimit+1), 1, 3) }},
 			} {
 				if err := tt.do(); !errors.Is(err, context.Canceled) {
 					return fmt.Errorf("%s: %v", tt.name, err)
 				}
-				if p := w.w.to[1].aggregated.puts; p == nil || p.count != 1 {
+				if w.w.Inspect(1).Puts != 1 {
 					return fmt.Errorf("%s: not kept", tt.name)
 				}
 			}
@@ -351,13 +309,12 @@ func TestWinGathersWrites(t *testing.T) {
 		if c.Rank() == 1 {
 			return w.Free(ctx)
 		}
-		g := &w.w.to[1].aggregated
 		want := make([]byte, n)
 		check := func(name string) error {
 			if err := w.Flush(ctx, 1); err != nil {
 				return err
 			}
-			if g.some.Load() || !w.w.quiet() {
+			if w.w.Inspect(1).Puts > 0 || !w.w.Quiet() {
 				return fmt.Errorf("%s: something is left", name)
 			}
 			got := make([]byte, n)
@@ -373,7 +330,7 @@ func TestWinGathersWrites(t *testing.T) {
 		if err := put(7, 0); err != nil {
 			return err
 		}
-		if g.some.Load() {
+		if w.w.Inspect(1).Puts > 0 {
 			return errors.New("the first Put waits for others")
 		}
 		pattern(want, 3)
@@ -386,7 +343,7 @@ func TestWinGathersWrites(t *testing.T) {
 		if err := check("neighbours"); err != nil {
 			return err
 		}
-		if s := c.w.Stats().Peers[1].Writes; s.Messages > puts/(rdmadev.MaxInline/8)+aggregatePieces || s.Bytes != 8*puts+1 {
+		if s := c.w.Stats().Peers[1].Writes; s.Messages > puts/(rdmadev.MaxInline/8)+rma.AggregatePieces || s.Bytes != 8*puts+1 {
 			return fmt.Errorf("%d Puts were %+v", puts, s)
 		}
 		for i := range puts { // the last to each place counts, as without aggregation
@@ -421,16 +378,16 @@ func TestWinGathersWrites(t *testing.T) {
 			if err := errors.Join(put(byte(i), i), put(byte(i+1), 2*i)); err != nil {
 				return err
 			}
-			if !g.some.Load() {
+			if w.w.Inspect(1).Puts == 0 {
 				return fmt.Errorf("%s: the second Put was not aggregated", tt.name)
 			}
-			if w.w.quiet() {
+			if w.w.Quiet() {
 				return fmt.Errorf("%s: quiet although something is aggregated", tt.name)
 			}
 			if err := tt.do(); err != nil {
 				return fmt.Errorf("%s: %w", tt.name, err)
 			}
-			if g.some.Load() {
+			if w.w.Inspect(1).Puts > 0 {
 				return fmt.Errorf("%s: still aggregated", tt.name)
 			}
 			if err := check(tt.name); err != nil {
@@ -443,7 +400,7 @@ func TestWinGathersWrites(t *testing.T) {
 			return err
 		}
 		stop()
-		if err := w.Flush(over, 1); !errors.Is(err, context.Canceled) && g.some.Load() {
+		if err := w.Flush(over, 1); !errors.Is(err, context.Canceled) && w.w.Inspect(1).Puts > 0 {
 			return fmt.Errorf("a flush whose context is over left something aggregated, and returned %w", err)
 		}
 		if err := check("after a flush that was given up"); err != nil {

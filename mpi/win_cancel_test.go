@@ -78,14 +78,13 @@ func TestWinConnectionGivenUp(t *testing.T) {
 			short, giveUp := context.WithCancel(ctx)
 			first := make(chan error)
 			go func() {
-				_, _, err := w.w.connTo(short, target)
-				first <- err
+				first <- w.w.Connect(short, target)
 			}()
 			for d.Connections() == before && ctx.Err() == nil {
 				runtime.Gosched()
 			}
 			giveUp()
-			_, _, err := w.w.connTo(ctx, target)
+			err := w.w.Connect(ctx, target)
 			if e := <-first; e != nil && !errors.Is(e, context.Canceled) {
 				return fmt.Errorf("connection that was given up: %w", e)
 			}

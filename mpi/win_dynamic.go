@@ -3,54 +3,13 @@ package mpi
 import (
 	"context"
 	"fmt"
-	"reflect"
-	"slices"
-	"sync"
-	"unsafe"
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/rma"
 )
 
 // MaxAttached bounds the buffers that a rank has attached to a dynamic window.
-const MaxAttached = 1 << 16
-
-// dynamicMem is the memory of one rank in a dynamic window: buffers, each at an address of its own,
-// which counts elements. Addresses are not reused.
-type dynamicMem struct {
-	mu       sync.Mutex // guards what follows
-	next     int        // address of the next buffer, in bytes
-	attached []attached // ordered by address
-	held     []memRange // memory of the attached buffers, ordered by its place in the process
-}
-
-// memRange is memory of the process, from lo up to hi.
-type memRange struct{ lo, hi uintptr }
-
-func rangeOf(mem []byte) memRange {
-	lo := uintptr(unsafe.Pointer(unsafe.SliceData(mem)))
-	return memRange{lo, lo + uintptr(len(mem))}
-}
-
-// findHeld returns the index in held of the first range that ends behind lo.
-func (d *dynamicMem) findHeld(lo uintptr) int {
-	i, _ := slices.BinarySearchFunc(d.held, lo, func(r memRange, lo uintptr) int {
-		if r.hi <= lo {
-			return -1
-		}
-		return 1
-	})
-	return i
-}
-
-// attached is a buffer of a dynamic window.
-type attached struct {
-	at  int // address, in bytes
-	mem []byte
-}
-
-// dynamicFirst is the first address, in elements. Address 0 is never used, so programs may use it
-// as null.
-const dynamicFirst = 1 << 12
+const MaxAttached = rma.MaxAttached
 
 // WinCreateDynamic makes a window without memory: ranks attach memory with [Win.Attach] (MPI-4.1,
 // Section 12.2.4). All operations on it are active messages. All ranks of c must call it; it blocks
@@ -58,11 +17,8 @@ const dynamicFirst = 1 << 12
 func WinCreateDynamic[T Element](ctx context.Context, c *Comm, opts ...WinOption) (*Win[T], error) {
 	o := readWinOptions(opts)
 	o.messages, o.bad = true, datatype.CheckElement[T]()
-	t := reflect.TypeFor[T]()
-	elem := max(datatype.SizeOf[T](), 1)
-	w := &window{elem: elem, word: isWord(t), sig: datatype.SigOf(t), ops: reducersOf[T](t.Kind()), dynamic: &dynamicMem{next: dynamicFirst * elem}}
 	at := c.enter()
-	err := w.create(ctx, c, uint32(t.Kind())|kindDynamic, o)
+	w, err := newWindow[T](ctx, c, rma.Config{Dynamic: true}, o)
 	c.leave(at, "WinCreateDynamic", NoPeer, 0, 0, err)
 	if err != nil {
 		return nil, fmt.Errorf("creating window: %w", err)
@@ -70,116 +26,16 @@ func WinCreateDynamic[T Element](ctx context.Context, c *Comm, opts ...WinOption
 	return &Win[T]{w, nil}, nil
 }
 
-// kindDynamic in winInfo.Kind marks a dynamic window, so that ranks that make windows of different
-// kinds get ErrWindow.
-const kindDynamic = 1 << 16
-
 // Attach adds buf to the caller's part of a dynamic window and returns its address: the
 // displacement of its first element, which the program sends to the ranks that access it. It is
 // local. It returns ErrWindow if the window is not dynamic, if buf overlaps a buffer that is
 // attached (MPI-4.1, Section 12.2.4), or if [MaxAttached] buffers are attached.
 func (w *Win[T]) Attach(buf []T) (disp int, err error) {
-	if err := w.w.usable(); err != nil {
-		return 0, err
-	}
-	d := w.w.dynamic
-	if d == nil {
-		return 0, fmt.Errorf("%w: not dynamic", ErrWindow)
-	}
-	mem := datatype.Bytes(buf)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.attached) == MaxAttached {
-		return 0, fmt.Errorf("%w: %d buffers are attached", ErrWindow, MaxAttached)
-	}
-	// A gap keeps an access beyond the end of a buffer from reaching the next one.
-	next, ok := datatype.Add(d.next, len(mem)+dynamicFirst*w.w.elem)
-	if !ok {
-		return 0, fmt.Errorf("%w: no addresses are left", ErrWindow)
-	}
-	if len(mem) > 0 {
-		r := rangeOf(mem)
-		i := d.findHeld(r.lo)
-		if i < len(d.held) && d.held[i].lo < r.hi {
-			return 0, fmt.Errorf("%w: %d elements overlap a buffer of %d bytes that is attached",
-				ErrWindow, len(buf), d.held[i].hi-d.held[i].lo)
-		}
-		d.held = slices.Insert(d.held, i, r)
-	}
-	at := d.next
-	d.next = next
-	d.attached = append(d.attached, attached{at, mem})
-	return at / w.w.elem, nil
+	return w.w.Attach(datatype.Bytes(buf))
 }
 
 // Detach removes the buffer that was attached at disp (MPI_Win_detach). Operations of other ranks
 // on it must be complete; later ones fail with ErrRange. It is local; it waits only for an
 // operation that is being performed. It returns ErrRange if no buffer is attached at disp, and
 // ErrWindow if the window is not dynamic.
-func (w *Win[T]) Detach(disp int) error {
-	if err := w.w.usable(); err != nil {
-		return err
-	}
-	d := w.w.dynamic
-	if d == nil {
-		return fmt.Errorf("%w: not dynamic", ErrWindow)
-	}
-	at, ok := datatype.Mul(disp, w.w.elem)
-	d.mu.Lock()
-	i, found := d.find(at)
-	if ok = ok && found; ok {
-		if mem := d.attached[i].mem; len(mem) > 0 {
-			k := d.findHeld(rangeOf(mem).lo)
-			d.held = slices.Delete(d.held, k, k+1)
-		}
-		d.attached = slices.Delete(d.attached, i, i+1)
-	}
-	d.mu.Unlock()
-	if !ok {
-		return fmt.Errorf("%w: nothing is attached at %d", ErrRange, disp)
-	}
-	w.w.syncMemory() // waits for an operation that is being performed
-	return nil
-}
-
-// find returns the index of the buffer at an address, or where it would be inserted. d.mu is held.
-func (d *dynamicMem) find(at int) (int, bool) {
-	return slices.BinarySearchFunc(d.attached, at, func(a attached, at int) int { return a.at - at })
-}
-
-// at returns n bytes of the caller's memory, or false if they are not all in the window.
-func (w *window) at(off, n uint64) ([]byte, bool) {
-	d := w.dynamic
-	if d == nil {
-		if off > uint64(len(w.mem)) || n > uint64(len(w.mem))-off {
-			return nil, false
-		}
-		return w.mem[off : off+n], true
-	}
-	if off > datatype.MaxBytes || n > datatype.MaxBytes {
-		return nil, false
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	i, found := d.find(int(off))
-	if !found {
-		if i--; i < 0 {
-			return nil, false
-		}
-	}
-	a := d.attached[i]
-	from := int(off) - a.at
-	if from > len(a.mem) || int(n) > len(a.mem)-from {
-		return nil, false
-	}
-	return a.mem[from : from+int(n)], true
-}
-
-// ownAt is at for the caller's operations on its own memory.
-func (w *window) ownAt(off, n int) ([]byte, error) {
-	mem, ok := w.at(uint64(off), uint64(n))
-	if !ok {
-		return nil, fmt.Errorf("%w: %d bytes at %d of the own memory", ErrRange, n, off)
-	}
-	return mem, nil
-}
+func (w *Win[T]) Detach(disp int) error { return w.w.Detach(disp) }

@@ -17,8 +17,7 @@ func TestWinOriginStops(t *testing.T) {
 			return err
 		}
 		if c.Rank() == 2 {
-			h := amHeader{kind: amPut, bulk: true, num: w.w.number(), n: 100_000}
-			if err := w.w.send(ctx, 0, h, nil); err != nil {
+			if err := w.w.Announce(ctx, 0, 100_000); err != nil {
 				return err
 			}
 		}

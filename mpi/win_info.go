@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unsafe"
 
-	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/rma"
 )
 
 // Info keys of windows (MPI-4.1, Section 12.2), for [WithInfo] and [Win.SetInfo]. All ranks must
@@ -47,20 +46,14 @@ const (
 // MaxAlignment bounds InfoAlignment.
 const MaxAlignment = 1 << 20
 
-// cacheLine is the alignment of the parts of shared memory if there may be gaps, in bytes.
-const cacheLine = 64
-
 // WithInfo gives a window hints (MPI_Win_set_info). Unknown keys are kept; a value that makes no
 // sense gives ErrOption.
 func WithInfo(info Info) WinOption { return func(o *winOptions) { o.info = maps.Clone(info) } }
 
 // winHints is the decoded info of a window.
 type winHints struct {
-	noLocks   bool
-	sameSize  bool
+	rma.Hints
 	noncontig bool
-	unordered bool // an atomic may overtake updates before it
-	connect   bool // queue pairs to all ranks are connected when the window is made
 	align     int
 }
 
@@ -80,7 +73,7 @@ func winDefaults() Info {
 // readWinHints checks and decodes the known keys.
 func readWinHints(info Info) (h winHints, err error) {
 	bad := func(key string) error { return fmt.Errorf("%w: %s=%q", ErrOption, key, info[key]) }
-	for key, to := range map[string]*bool{InfoNoLocks: &h.noLocks, InfoSameSize: &h.sameSize,
+	for key, to := range map[string]*bool{InfoNoLocks: &h.NoLocks, InfoSameSize: &h.SameSize,
 		InfoNoncontig: &h.noncontig, InfoSameDispUnit: new(bool)} {
 		switch info[key] {
 		case "true":
@@ -97,7 +90,7 @@ func readWinHints(info Info) (h winHints, err error) {
 			}
 		}
 	} else if ok {
-		h.unordered = true
+		h.Unordered = true
 	}
 	switch info[InfoAccumulateOps] {
 	case "same_op", "same_op_no_op", "":
@@ -106,7 +99,7 @@ func readWinHints(info Info) (h winHints, err error) {
 	}
 	switch info[InfoConnect] {
 	case connectAll:
-		h.connect = true
+		h.Connect = true
 	case connectFirstUse, "":
 	default:
 		return h, bad(InfoConnect)
@@ -127,9 +120,8 @@ func readWinHints(info Info) (h winHints, err error) {
 	return h, nil
 }
 
-// setInfo puts hints into effect.
-func (w *window) setInfo(info Info, h winHints) {
-	w.hints.Store(&h)
+// setInfo keeps hints that are in effect.
+func (w *window) setInfo(info Info) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.info == nil {
@@ -148,7 +140,8 @@ func (w *Win[T]) SetInfo(info Info) error {
 	if err != nil {
 		return err
 	}
-	w.w.setInfo(info, h)
+	w.w.SetHints(h.Hints)
+	w.w.setInfo(info)
 	return nil
 }
 
@@ -161,14 +154,3 @@ func (w *Win[T]) Info() Info {
 
 // Group returns the ranks of the window (MPI_Win_get_group).
 func (w *Win[T]) Group() Group { return w.w.of.Group() }
-
-// alignedBytes returns n new bytes that begin at a multiple of align and of 8.
-func alignedBytes(n, align int) []byte {
-	align = max(align, 8)
-	all := datatype.Bytes(make([]uint64, (n+align+7)/8))
-	skip := 0
-	if over := int(uintptr(unsafe.Pointer(unsafe.SliceData(all))) % uintptr(align)); over > 0 {
-		skip = align - over
-	}
-	return all[skip : skip+n : skip+n]
-}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 	"unsafe"
+
+	"github.com/weftstack/weft/mpi/internal/rma"
 )
 
 // TestWinInfo makes windows with hints, changes them and looks at what they do.
@@ -106,7 +108,7 @@ func TestWinSharedNoncontig(t *testing.T) {
 				}
 				first, _ := w.SharedQuery(0)
 				at, from := uintptr(unsafe.Pointer(&part[0])), uintptr(unsafe.Pointer(&first[0]))
-				if want := from + uintptr(4*n*r); !gaps && at != want || gaps && at%cacheLine != 0 {
+				if want := from + uintptr(4*n*r); !gaps && at != want || gaps && at%rma.CacheLine != 0 {
 					return fmt.Errorf("gaps %t: part %d at %#x, the first at %#x", gaps, r, at, from)
 				}
 			}
@@ -147,10 +149,10 @@ func TestWinWithMessages(t *testing.T) {
 func TestWinInfoConnect(t *testing.T) {
 	eachTransport(t, 3, func(ctx context.Context, c *Comm) error {
 		conns := func(w *Win[int32]) int {
-			if w.w.dev == nil {
+			if w.w.Device() == nil {
 				return 0
 			}
-			return w.w.dev.Connections()
+			return w.w.Device().Connections()
 		}
 		for _, connect := range []bool{false, true} {
 			info := Info{}
@@ -181,7 +183,7 @@ func TestWinInfoConnect(t *testing.T) {
 				return err
 			}
 			want = 1
-			if w.w.direct != nil { // Put needs none
+			if w.w.Direct() { // Put needs none
 				want = 0
 			}
 			if !connect && w.RDMA() && conns(w) != want {

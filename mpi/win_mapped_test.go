@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,17 +15,15 @@ import (
 	"unsafe"
 )
 
-// mappings counts what this process has mapped of the memory of windows: of one file, or
-// of all if id is 0.
-func mappings(t *testing.T, id uint64) (n int) {
+// mappings counts what this process has mapped of the memory of windows.
+func mappings(t *testing.T) (n int) {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(b)) {
-		f := strings.Fields(line)
-		if strings.Contains(line, "memfd:weft-window") && (id == 0 || f[4] == fmt.Sprint(id)) {
+		if strings.Contains(line, "memfd:weft-window") {
 			n++
 		}
 	}
@@ -58,7 +55,7 @@ func TestWinMapped(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if w.w.direct[next].mapped == nil {
+			if !w.w.Inspect(next).Mapped {
 				return errors.New("not mapped")
 			}
 			if uintptr(unsafe.Pointer(&w.Buf()[0]))%65536 != 0 {
@@ -98,7 +95,7 @@ func TestWinMapped(t *testing.T) {
 			if s.Writes != (Traffic{1, 24}) || s.Reads != (Traffic{1, 24}) || s.Atomics != (Traffic{3, 32}) {
 				return fmt.Errorf("counted %+v", s)
 			}
-			if w.w.to[next].updates != 0 || w.w.to[next].conn != nil {
+			if s := w.w.Inspect(next); s.Updates != 0 || s.Connected {
 				return errors.New("messages, or RDMA, besides")
 			}
 			if err := w.Put(ctx, []int64{1, 2}, next, 9_999); !errors.Is(err, ErrRange) {
@@ -107,7 +104,7 @@ func TestWinMapped(t *testing.T) {
 			if err := w.Free(ctx); err != nil {
 				return err
 			}
-			if w.w.direct[next].mapped.enter() || w.w.direct[before].mapped.enter() {
+			if w.w.Inspect(next).Mapped || w.w.Inspect(before).Mapped {
 				return errors.New("mapped after Free")
 			}
 			kept[c.Rank()] = w.Buf()
@@ -126,145 +123,13 @@ func TestWinMapped(t *testing.T) {
 		mem[0] = 1
 	}
 	clear(kept)
-	for i := 0; mappings(t, 0) > 0; i++ { // finalizers run a little later
+	for i := 0; mappings(t) > 0; i++ { // finalizers run a little later
 		if i == 10_000 {
-			t.Fatalf("%d mappings are left", mappings(t, 0))
+			t.Fatalf("%d mappings are left", mappings(t))
 		}
 		runtime.GC()
 		runtime.Gosched()
 	}
-}
-
-// hostBytesOf returns memory that others can map, its file, which is closed when the
-// test ends, and the identity of that.
-func hostBytesOf(t *testing.T, n int, writable bool) ([]byte, *os.File, uint64) {
-	t.Helper()
-	mem, f, err := newHostBytes(n, 1, writable)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	id, err := fileID(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return mem, f, id
-}
-
-// What was the memory of a window is that of other things later, and keeps what they
-// put there: also while others still have the file mapped.
-func TestHostBytesAreReused(t *testing.T) {
-	sharing(t)
-	mem, f, id := hostBytesOf(t, 100_000, true)
-	there, err := mapHostBytes(os.Getpid(), int(f.Fd()), id, len(mem), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unmapHostBytes(there)
-	pattern(mem, 1)
-	if !bytes.Equal(mem, there) {
-		t.Fatal("not the same memory")
-	}
-	// Nothing refers to mem any more.
-	for i := 0; mappings(t, id) > 1; i++ {
-		if i == 10_000 {
-			t.Fatal("the memory is not collected")
-		}
-		runtime.GC()
-		runtime.Gosched()
-	}
-	var blocks [][]byte
-	for i := range 100 {
-		b := make([]byte, 100_000+4096)
-		for _, v := range b {
-			if v != 0 {
-				t.Fatal("new memory is not zero")
-			}
-		}
-		pattern(b, i)
-		blocks = append(blocks, b)
-	}
-	clear(there)
-	runtime.GC()
-	for i, b := range blocks {
-		if err := checkPattern(b, i); err != nil {
-			t.Fatalf("block %d: %v", i, err)
-		}
-	}
-}
-
-// A rank maps only what it was told of, and writes only what it may.
-func TestHostBytesRefuses(t *testing.T) {
-	sharing(t)
-	mem, f, id := hostBytesOf(t, 10_000, false)
-	open, err := newShmFile() // can be made shorter
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer open.Close()
-	if err := open.Truncate(10_000); err != nil {
-		t.Fatal(err)
-	}
-	openID, err := fileID(open)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, fd := os.Getpid(), int(f.Fd())
-	for _, tt := range []struct {
-		name     string
-		pid, fd  int
-		id       uint64
-		n        int
-		writable bool
-		ok       bool
-	}{
-		{"good", pid, fd, id, 10_000, false, true},
-		{"to write", pid, fd, id, 10_000, true, false},
-		{"process", 1 << 30, fd, id, 10_000, false, false},
-		{"file", pid, 1 << 30, id, 10_000, false, false},
-		{"other file", pid, fd, id + 1, 10_000, false, false},
-		{"too long", pid, fd, id, 100_000, false, false},
-		{"not sealed", pid, int(open.Fd()), openID, 10_000, false, false},
-	} {
-		b, err := mapHostBytes(tt.pid, tt.fd, tt.id, tt.n, tt.writable)
-		if (err == nil) != tt.ok {
-			t.Errorf("%s: %v", tt.name, err)
-		}
-		if err == nil {
-			mem[7] = 9 // the owner can write
-			if b[7] != 9 {
-				t.Errorf("%s: not the same memory", tt.name)
-			}
-			unmapHostBytes(b)
-		}
-	}
-}
-
-// An operation under way keeps memory mapped.
-func TestMappingClose(t *testing.T) {
-	sharing(t)
-	mem, f, id := hostBytesOf(t, 10, true)
-	there, err := mapHostBytes(os.Getpid(), int(f.Fd()), id, len(mem), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := newMapping(there)
-	if !m.enter() {
-		t.Fatal("closed from the start")
-	}
-	m.close()
-	if m.enter() {
-		t.Error("not closed")
-	}
-	there[3] = 1 // ends the test if it is gone
-	m.leave()
-	if mem[3] != 1 {
-		t.Error("not the same memory")
-	}
-	if n := mappings(t, id); n != 1 {
-		t.Errorf("mapped %d times, want only by its owner", n)
-	}
-	runtime.KeepAlive(mem)
 }
 
 // TestWinUpdatesRandom has each rank update a stripe of its own in the memory of all,

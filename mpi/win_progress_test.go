@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/rma"
 )
 
 // TestServedByTheProgram has origins update, put and get while the program of the target
@@ -25,7 +26,7 @@ func TestServedByTheProgram(t *testing.T) {
 func serveProgram(t *testing.T) func(ctx context.Context, c *Comm) error {
 	const rounds = 200
 	return func(ctx context.Context, c *Comm) error {
-		w, err := WinAllocate[uint64](ctx, c, 2*amInline)
+		w, err := WinAllocate[uint64](ctx, c, 2*rma.MaxInline)
 		if err != nil {
 			return err
 		}
@@ -57,7 +58,7 @@ func serveProgram(t *testing.T) func(ctx context.Context, c *Comm) error {
 // serveOrigin updates a word, and puts and gets a block whose length is below and above
 // what a request may hold, and checks that each round sees what the one before it did.
 func serveOrigin(ctx context.Context, w *Win[uint64], rank, rounds int) error {
-	block, got := make([]uint64, amInline/8+1), make([]uint64, amInline/8+1)
+	block, got := make([]uint64, rma.MaxInline/8+1), make([]uint64, rma.MaxInline/8+1)
 	for i := range rounds {
 		n := 1
 		if i%7 == 0 {

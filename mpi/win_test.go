@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/weftstack/weft/mpi/internal/op"
 	"github.com/weftstack/weft/mpi/internal/rdmadev"
+	"github.com/weftstack/weft/mpi/internal/rma"
 )
 
 // winTransports are the ways a window can work: by memory of the process, by
@@ -29,7 +29,7 @@ func eachTransport(t *testing.T, p int, f func(ctx context.Context, c *Comm) err
 // TestWinPutGet lets every rank put a block into, and get one from, every
 // window, of lengths around all limits, and compares digests.
 func TestWinPutGet(t *testing.T) {
-	sizes := []int{0, 1, 7, rdmadev.MaxInline, rdmadev.MaxInline + 1, amInline, amInline + 1, 100_000, amChunk + 13}
+	sizes := []int{0, 1, 7, rdmadev.MaxInline, rdmadev.MaxInline + 1, rma.MaxInline, rma.MaxInline + 1, 100_000, rma.MaxChunk + 13}
 	block := 0
 	for _, n := range sizes {
 		block += n
@@ -365,7 +365,8 @@ func TestWinTargetRefuses(t *testing.T) {
 			return err
 		}
 		if c.Rank() == 0 {
-			real := w.w.remote[1]
+			part := w.w.Remote(1)
+			real := *part
 			for name, op := range map[string]func() error{
 				"put outside":      func() error { return w.Put(ctx, make([]uint16, 3), 1, 2) },
 				"long put outside": func() error { return w.Put(ctx, make([]uint16, 10_000), 1, 2) },
@@ -375,12 +376,12 @@ func TestWinTargetRefuses(t *testing.T) {
 					return w.GetAccumulate(ctx, make([]uint16, 2), make([]uint16, 2), 1, 0, Sum)
 				},
 			} {
-				w.w.remote[1].Bytes, w.w.remote[1].Access = 1<<40, AccessAll
+				part.Bytes, part.Access = 1<<40, rma.AccessAll
 				err := op()
 				if err == nil {
 					err = w.Flush(ctx, 1)
 				}
-				w.w.remote[1] = real
+				*part = real
 				if !errors.Is(err, ErrAccess) && !errors.Is(err, ErrRange) {
 					return fmt.Errorf("%s: %v, want %v or %v", name, err, ErrAccess, ErrRange)
 				}
@@ -465,36 +466,6 @@ func TestWinRequests(t *testing.T) {
 	})
 }
 
-// TestWinMessage reads requests that no origin sends.
-func TestWinMessage(t *testing.T) {
-	good := amHeader{kind: amUpdate, op: uint8(op.CodeSum), answer: true, num: 1, off: 1 << 33, n: 8}
-	b := make([]byte, amHeaderLen+8)
-	good.put(b)
-	var h amHeader
-	if data, ok := h.get(b); !ok || len(data) != 8 || h != good {
-		t.Errorf("read %+v and %d bytes, want %+v", h, len(data), good)
-	}
-	for name, change := range map[string]func(b []byte) []byte{
-		"empty":              func(b []byte) []byte { return nil },
-		"short":              func(b []byte) []byte { return b[:amHeaderLen-1] },
-		"no kind":            func(b []byte) []byte { b[0] = 0; return b },
-		"unknown kind":       func(b []byte) []byte { b[0] = byte(amLimit); return b },
-		"reserved":           func(b []byte) []byte { b[2] = 1; return b },
-		"flag":               func(b []byte) []byte { b[3] = 4; return b },
-		"bulk and data":      func(b []byte) []byte { b[3] |= amBulk; return b },
-		"bulk get":           func(b []byte) []byte { b[0], b[3] = byte(amGet), amBulk; return b[:amHeaderLen] },
-		"too long":           func(b []byte) []byte { b[20] = 0xff; return b },
-		"short data":         func(b []byte) []byte { return b[:len(b)-1] },
-		"no number":          func(b []byte) []byte { b[7] = 0; return b },
-		"number for nothing": func(b []byte) []byte { b[3] = 0; return b },
-		"large number":       func(b []byte) []byte { b[4] = 0xff; return b },
-	} {
-		if _, ok := h.get(change(slices.Clone(b))); ok {
-			t.Errorf("%s: taken for good", name)
-		}
-	}
-}
-
 // TestWinFetchTo starts many fetches and swaps before it waits for the first, and mixes
 // them with those that wait: the updates of a rank keep their order.
 func TestWinFetchTo(t *testing.T) {
@@ -573,11 +544,7 @@ func TestWinFetchToDoesNotWait(t *testing.T) {
 		if err := errors.Join(w.FetchAndOpTo(ctx, 4, &old, 1, 0, Sum), w.CompareAndSwapTo(ctx, 4, 5, &was, 1, 0)); err != nil {
 			return err
 		}
-		to := &w.w.to[1]
-		to.mu.Lock()
-		outstanding := len(to.results)
-		to.mu.Unlock()
-		if outstanding != 2 {
+		if outstanding := w.w.Inspect(1).Answers; outstanding != 2 {
 			return fmt.Errorf("%d answers are outstanding, want 2", outstanding)
 		}
 		if err := w.Flush(ctx, 1); err != nil {

@@ -1,4 +1,4 @@
-package mpi
+package rma
 
 import (
 	"context"
@@ -8,10 +8,11 @@ import (
 	"slices"
 
 	"github.com/weftstack/weft/internal/bufpool"
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
 // amHeader begins an active message: a request of an origin to the service of the target, where
-// RDMA is not available. Data of up to amInline bytes follows the header. Longer data is a message
+// RDMA is not available. Data of up to MaxInline bytes follows the header. Longer data is a message
 // of its own, sent from the origin's buffer and, for Put, placed directly in the window. The number
 // in the header gives that message, and the answer, tags of their own. All integers are big endian.
 //
@@ -50,19 +51,19 @@ const (
 
 const (
 	amHeaderLen = 24
-	// amInline bounds the data behind a header, in bytes.
-	amInline = 8 << 10
-	// amChunk bounds the data of one request, in bytes, so that requests of several origins take
+	// MaxInline bounds the data behind a header, in bytes.
+	MaxInline = 8 << 10
+	// MaxChunk bounds the data of one request, in bytes, so that requests of several origins take
 	// turns.
-	amChunk = 1 << 20
+	MaxChunk = 1 << 20
 )
 
 // Tags of the messages of a window.
 const (
-	winTagRequest  = iota // to the service
-	winTagPost            // Post
-	winTagComplete        // Complete
-	winTagNumbered        // the first tag for data and answers
+	tagRequest  = iota // to the service
+	tagPost            // Post
+	tagComplete        // Complete
+	tagNumbered        // the first tag for data and answers
 )
 
 // Result codes: answers of one byte.
@@ -79,11 +80,11 @@ func amError(code uint8) error {
 	case amOK:
 		return nil
 	case amRange:
-		return ErrRange
+		return mpierr.ErrRange
 	case amAccess:
-		return ErrAccess
+		return mpierr.ErrAccess
 	}
-	return fmt.Errorf("%w: answer %d", ErrProtocol, code)
+	return fmt.Errorf("%w: answer %d", mpierr.ErrProtocol, code)
 }
 
 func (h *amHeader) put(b []byte) {
@@ -107,7 +108,7 @@ func (h *amHeader) get(b []byte) (data []byte, ok bool) {
 	*h = amHeader{kind: amKind(b[0]), op: b[1], bulk: b[3]&amBulk != 0, answer: b[3]&amAnswer != 0,
 		num: binary.BigEndian.Uint32(b[4:]), off: binary.BigEndian.Uint64(b[8:]), n: binary.BigEndian.Uint64(b[16:])}
 	data = b[amHeaderLen:]
-	if h.kind == 0 || h.kind >= amLimit || h.n > amChunk || h.num > amNumbers {
+	if h.kind == 0 || h.kind >= amLimit || h.n > MaxChunk || h.num > amNumbers {
 		return nil, false
 	}
 	if (h.bulk || h.answer) != (h.num > 0) {
@@ -128,30 +129,30 @@ func (h *amHeader) get(b []byte) (data []byte, ok bool) {
 
 // amNumbers is the largest number of a request. A number is reused only after all others: by then
 // its request is no longer in flight.
-const amNumbers = (math.MaxInt32 - winTagNumbered - 1) / 2
+const amNumbers = (math.MaxInt32 - tagNumbered - 1) / 2
 
 // number returns a number for a request.
-func (w *window) number() uint32 { return 1 + w.requests.Add(1)%amNumbers }
+func (w *Window) number() uint32 { return 1 + w.requests.Add(1)%amNumbers }
 
 // bulkTag and answerTag return the tags of the messages that belong to request num.
-func bulkTag(num uint32) int   { return winTagNumbered + 2*int(num) - 2 }
-func answerTag(num uint32) int { return winTagNumbered + 2*int(num) - 1 }
+func bulkTag(num uint32) int   { return tagNumbered + 2*int(num) - 2 }
+func answerTag(num uint32) int { return tagNumbered + 2*int(num) - 1 }
 
 // tellFor is tell for a request with an answer, which is received into dst.
-func (w *window) tellFor(ctx context.Context, dst []byte, target int, h amHeader, data []byte) error {
+func (w *Window) tellFor(ctx context.Context, dst []byte, target int, h amHeader, data []byte) error {
 	h.num, h.answer = w.number(), true
-	r, err := w.c.comm.irecv(slotWin, dst, target, answerTag(h.num))
+	r, err := w.c.Irecv(dst, target, answerTag(h.num))
 	if err != nil {
 		return err
 	}
 	t := &w.to[target]
 	t.mu.Lock()
-	t.results = append(t.results, winResult{r: r, want: len(dst)})
+	t.results = append(t.results, result{r: r, want: len(dst)})
 	t.mu.Unlock()
 	if err = w.tell(ctx, target, h, data); err != nil { // the request is not sent, so it has no answer
 		t.mu.Lock()
-		if slices.ContainsFunc(t.results, func(x winResult) bool { return x.r == r }) { // else completeOps has taken it
-			r.cancel(ErrCanceled)
+		if slices.ContainsFunc(t.results, func(x result) bool { return x.r == r }) { // else completeOps has taken it
+			r.Cancel()
 		}
 		t.mu.Unlock()
 	}
@@ -159,19 +160,19 @@ func (w *window) tellFor(ctx context.Context, dst []byte, target int, h amHeader
 }
 
 // tell sends a request without waiting for it; a later flush confirms that it is performed.
-func (w *window) tell(ctx context.Context, target int, h amHeader, data []byte) error {
+func (w *Window) tell(ctx context.Context, target int, h amHeader, data []byte) error {
 	t := &w.to[target]
-	if h.bulk = len(data) > amInline; h.bulk && !h.answer {
+	if h.bulk = len(data) > MaxInline; h.bulk && !h.answer {
 		h.num = w.number()
 	}
 	if err := w.send(ctx, target, h, data); err != nil {
 		t.note(err)
 		return err
 	}
-	var r *request
+	var r Request
 	if h.bulk {
 		var err error
-		if r, err = w.c.comm.isend(slotWin, sendStandard, data, target, bulkTag(h.num)); err != nil {
+		if r, err = w.c.Isend(data, target, bulkTag(h.num), false); err != nil {
 			t.note(err)
 			return err
 		}
@@ -189,7 +190,7 @@ func (w *window) tell(ctx context.Context, target int, h amHeader, data []byte) 
 }
 
 // send sends one request.
-func (w *window) send(ctx context.Context, target int, h amHeader, data []byte) error {
+func (w *Window) send(ctx context.Context, target int, h amHeader, data []byte) error {
 	if h.bulk {
 		data = nil
 	}
@@ -198,28 +199,25 @@ func (w *window) send(ctx context.Context, target int, h amHeader, data []byte) 
 	b := s.Bytes(amHeaderLen + len(data))
 	h.put(b)
 	copy(b[amHeaderLen:], data)
-	mode := sendStandard
-	if h.kind == amFlush || h.kind == amLock { // the caller waits next, which transmits them
-		mode = sendHeld
-	}
-	return w.c.send(ctx, slotWin, mode, b, target, winTagRequest)
+	held := h.kind == amFlush || h.kind == amLock // the caller waits next, which transmits them
+	return w.c.Send(ctx, b, target, tagRequest, held)
 }
 
 // ask sends a request and waits for its answer of one byte.
-func (w *window) ask(ctx context.Context, target int, h amHeader) error {
+func (w *Window) ask(ctx context.Context, target int, h amHeader) error {
 	num := w.number()
 	var code [1]byte
-	r, err := w.c.comm.irecv(slotWin, code[:], target, answerTag(num))
+	r, err := w.c.Irecv(code[:], target, answerTag(num))
 	if err != nil {
 		return err
 	}
 	h.num, h.answer = num, true
 	err = w.send(ctx, target, h, nil)
 	if err != nil {
-		r.cancel(ErrCanceled)
+		r.Cancel()
 		return err
 	}
-	if _, err := w.c.w.eng.finishRecv(ctx, r); err != nil {
+	if err := r.Finish(ctx); err != nil {
 		return err
 	}
 	return amError(code[0])

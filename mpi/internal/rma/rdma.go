@@ -1,4 +1,4 @@
-package mpi
+package rma
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 
 // register registers the caller's memory and completes what the other ranks need for access.
 // Without a device it does nothing.
-func (w *window) register(mine *winInfo) error {
-	d, err := w.c.w.rdmaDevice()
+func (w *Window) register(mine *Part) error {
+	d, err := w.c.Device()
 	if d == nil || err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (w *window) register(mine *winInfo) error {
 }
 
 // unregister ends all RDMA access to the caller's memory.
-func (w *window) unregister() error {
+func (w *Window) unregister() error {
 	if w.dev == nil {
 		return nil
 	}
@@ -43,14 +43,14 @@ func (w *window) unregister() error {
 }
 
 // connTo returns the connection to a target and its registered memory.
-func (w *window) connTo(ctx context.Context, target int) (*rdmadev.Conn, verbs.RemoteBuf, error) {
+func (w *Window) connTo(ctx context.Context, target int) (*rdmadev.Conn, verbs.RemoteBuf, error) {
 	info := &w.remote[target]
-	c, err := w.dev.Conn(ctx, w.c.group[target], &info.Key)
+	c, err := w.dev.Conn(ctx, w.to[target].handle, &info.Key)
 	return c, verbs.RemoteBuf{STag: info.Key.STag, Len: info.Bytes}, err
 }
 
 // posted records that an operation of the window was posted.
-func (t *winTarget) posted(c *rdmadev.Conn, op uint64) {
+func (t *targetState) posted(c *rdmadev.Conn, op uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.conn != c {
@@ -63,7 +63,7 @@ func (t *winTarget) posted(c *rdmadev.Conn, op uint64) {
 }
 
 // postRDMA posts one operation of the window.
-func (w *window) postRDMA(ctx context.Context, c *rdmadev.Conn, target int, wr verbs.SendWR, g *rdmadev.Registration) (uint64, error) {
+func (w *Window) postRDMA(ctx context.Context, c *rdmadev.Conn, target int, wr verbs.SendWR, g *rdmadev.Registration) (uint64, error) {
 	if g != nil {
 		wr.SGL = g.SGL()
 	}
@@ -76,7 +76,7 @@ func (w *window) postRDMA(ctx context.Context, c *rdmadev.Conn, target int, wr v
 }
 
 // writeRDMA is Put by RDMA Write.
-func (w *window) writeRDMA(ctx context.Context, src []byte, target, off int) error {
+func (w *Window) writeRDMA(ctx context.Context, src []byte, target, off int) error {
 	c, remote, err := w.connTo(ctx, target)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (w *window) writeRDMA(ctx context.Context, src []byte, target, off int) err
 }
 
 // readRDMA is Get by RDMA Read.
-func (w *window) readRDMA(ctx context.Context, dst []byte, target, off int) error {
+func (w *Window) readRDMA(ctx context.Context, dst []byte, target, off int) error {
 	c, remote, err := w.connTo(ctx, target)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func (w *window) readRDMA(ctx context.Context, dst []byte, target, off int) erro
 }
 
 // atomicRDMA performs an RDMA atomic on one word and waits for the old value (RFC 7306, Section 5).
-func (w *window) atomicRDMA(ctx context.Context, wr verbs.SendWR, old []byte, target, disp int) error {
+func (w *Window) atomicRDMA(ctx context.Context, wr verbs.SendWR, old []byte, target, disp int) error {
 	off, done, err := w.locate(target, disp, 8, AccessUpdate)
 	if done || err != nil {
 		return err

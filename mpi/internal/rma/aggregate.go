@@ -1,4 +1,4 @@
-package mpi
+package rma
 
 import (
 	"context"
@@ -22,7 +22,7 @@ type aggregatedPuts struct {
 
 // putList is the data of aggregated Puts and their places at the target.
 type putList struct {
-	mem    [aggregateBytes]byte
+	mem    [AggregateBytes]byte
 	n      int // bytes in mem
 	pieces [cma.MaxPieces]cma.Piece
 	used   int  // pieces in use
@@ -33,11 +33,11 @@ type putList struct {
 }
 
 const (
-	// aggregateLimit is the length up to which the system copies Puts aggregated, in bytes.
-	aggregateLimit = 4 << 10
-	// aggregatePieces and aggregateBytes bound what is aggregated for a target of a window.
-	aggregatePieces = cma.MaxPieces
-	aggregateBytes  = 64 << 10
+	// AggregateLimit is the length up to which the system copies Puts aggregated, in bytes.
+	AggregateLimit = 4 << 10
+	// AggregatePieces and AggregateBytes bound what is aggregated for a target of a window.
+	AggregatePieces = cma.MaxPieces
+	AggregateBytes  = 64 << 10
 )
 
 var putLists = sync.Pool{New: func() any { return new(putList) }}
@@ -67,23 +67,23 @@ func (g *aggregatedPuts) set(p *putList) {
 	g.some.Store(p != nil)
 }
 
-// aggregate adds a Put of up to aggregateLimit bytes that the system copies. It reports false if
+// aggregate adds a Put of up to AggregateLimit bytes that the system copies. It reports false if
 // the system has refused to copy earlier ones.
-func (w *window) aggregate(ctx context.Context, src []byte, target, off int) (bool, error) {
+func (w *Window) aggregate(ctx context.Context, src []byte, target, off int) (bool, error) {
 	g, d := &w.to[target].aggregated, &w.direct[target]
 	if err := g.mu.Lock(ctx); err != nil {
 		return false, err
 	}
 	defer g.mu.Unlock()
 	// After a refusal RDMA Writes may be reading the list: it must not grow.
-	if g.puts != nil && d.open.Load() && g.puts.add(src, off, aggregateBytes) {
+	if g.puts != nil && d.open.Load() && g.puts.add(src, off, AggregateBytes) {
 		return true, nil
 	}
 	if err := w.copyGathered(ctx, target); err != nil || !d.open.Load() {
 		return false, err
 	}
 	p := putLists.Get().(*putList)
-	p.add(src, off, aggregateBytes)
+	p.add(src, off, AggregateBytes)
 	g.set(p)
 	return true, nil
 }
@@ -91,7 +91,7 @@ func (w *window) aggregate(ctx context.Context, src []byte, target, off int) (bo
 // aggregateWrite adds a Put of up to rdmadev.MaxInline bytes that goes by RDMA Write, unless it is the
 // first one since a synchronization: that one is sent at once, and aggregateWrite reports false.
 // Further ones share packets, because a packet of its own for each would take longer.
-func (w *window) aggregateWrite(ctx context.Context, src []byte, target, off int) (bool, error) {
+func (w *Window) aggregateWrite(ctx context.Context, src []byte, target, off int) (bool, error) {
 	t := &w.to[target]
 	g := &t.aggregated
 	if !g.some.Load() && !t.bursts() {
@@ -115,7 +115,7 @@ func (w *window) aggregateWrite(ctx context.Context, src []byte, target, off int
 }
 
 // writeAggregated posts an RDMA Write for each aggregated piece.
-func (w *window) writeAggregated(ctx context.Context, target int, p *putList) error {
+func (w *Window) writeAggregated(ctx context.Context, target int, p *putList) error {
 	c, remote, err := w.connTo(ctx, target)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (p *putList) reuse() {
 
 // spill sends the Puts that are aggregated for a target. The next synchronization returns an error
 // of it, too, because it is that of earlier Puts.
-func (w *window) spill(ctx context.Context, target int) error {
+func (w *Window) spill(ctx context.Context, target int) error {
 	g := &w.to[target].aggregated
 	if !g.some.Load() {
 		return nil
@@ -156,8 +156,8 @@ func (w *window) spill(ctx context.Context, target int) error {
 
 // copyGathered is spill with the mutex of the aggregatedPuts held. What the system refuses to copy
 // is sent by RDMA Write. If ctx ends the Puts stay aggregated.
-func (w *window) copyGathered(ctx context.Context, target int) error {
-	t, peer := &w.to[target], w.c.peers[target]
+func (w *Window) copyGathered(ctx context.Context, target int) error {
+	t := &w.to[target]
 	p := t.aggregated.puts
 	if p == nil {
 		return nil
@@ -175,8 +175,8 @@ func (w *window) copyGathered(ctx context.Context, target int) error {
 		return err
 	}
 	d := &w.direct[target]
-	if peer.failure() == nil && d.open.Load() && cma.WritePieces(d.pid, d.addr, p.mem[:p.n], p.pieces[:p.used]) == nil {
-		peer.rdma.Writes.Add(p.count, p.n)
+	if w.c.Failure(target) == nil && d.open.Load() && cma.WritePieces(d.pid, d.addr, p.mem[:p.n], p.pieces[:p.used]) == nil {
+		t.counters.Writes.Add(p.count, p.n)
 		t.aggregated.set(nil)
 		p.reuse()
 		return nil

@@ -1,6 +1,6 @@
 //go:build amd64 || arm64 || loong64 || mips64 || mips64le || ppc64 || ppc64le || riscv64
 
-package mpi
+package rma
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
 // newHostBytes returns n new bytes that begin at a multiple of align, and the memory file (memfd)
@@ -127,7 +129,7 @@ func mapHostBytes(pid, fd int, id uint64, n int, writable bool) ([]byte, error) 
 		return nil, err
 	}
 	if st.Ino != id || st.Size < int64(n) || seals&unix.F_SEAL_SHRINK == 0 {
-		return nil, fmt.Errorf("%w: not the memory of the window", ErrWindow)
+		return nil, fmt.Errorf("%w: not the memory of the window", mpierr.ErrWindow)
 	}
 	return unix.Mmap(int(f.Fd()), 0, n, prot, unix.MAP_SHARED)
 }

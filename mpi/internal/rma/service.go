@@ -1,4 +1,4 @@
-package mpi
+package rma
 
 import (
 	"context"
@@ -8,32 +8,34 @@ import (
 	"sync/atomic"
 
 	"github.com/weftstack/weft/internal/bufpool"
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
-// winService performs the active messages of one origin on the window, in order, so an answer to a
+// service performs the active messages of one origin on the window, in order, so an answer to a
 // flush says that the earlier ones are performed. It has a goroutine of its own: the program of the
 // target takes no part (MPI-4.1, Section 12.7.3), and an origin that is slow, or stops in the
 // middle of a message, delays no other one. While a goroutine of the program polls, its progress
 // hook performs the requests that take no time: waking the goroutine of the service would take
 // longer and occupy another processor.
-type winService struct {
-	w      *window
+type service struct {
+	w      *Window
 	origin int
-	wake   waiter      // parks the goroutine of the service
-	ready  atomic.Bool // a request has arrived since the last look
+	wake   chan struct{} // wakes the goroutine of the service
+	ready  atomic.Bool   // a request has arrived since the last look
 
-	mu   sync.Mutex  // held while requests are performed; guards what follows
-	buf  []byte      // receive buffer of next
-	next *request    // the posted receive of the next request; may be nil
-	left bool        // next is left to the goroutine of the service
-	over bool        // set when the service has ended
-	code uint8       // first error since the last flush
-	out  []winAnswer // being sent
+	mu     sync.Mutex // held while requests are performed; guards what follows
+	in     Inbox
+	buf    []byte       // receive buffer of the next request
+	posted bool         // the receive of the next request is posted
+	left   bool         // the next request is left to the goroutine of the service
+	over   bool         // set when the service has ended
+	code   uint8        // first error since the last flush
+	out    []sentAnswer // being sent
 }
 
-// winAnswer is an answer that is being sent, with its pooled memory.
-type winAnswer struct {
-	r *request
+// sentAnswer is an answer that is being sent, with its pooled memory.
+type sentAnswer struct {
+	r Request
 	s *bufpool.Buffer
 }
 
@@ -42,30 +44,44 @@ type winAnswer struct {
 const serveAtOnce = 16
 
 // serve performs the requests of an origin until ctx ends or the origin has failed.
-func (w *window) serve(ctx context.Context, origin int) {
-	mem := bufpool.Get(amHeaderLen + amInline)
+func (w *Window) serve(ctx context.Context, origin int) {
+	mem := bufpool.Get(amHeaderLen + MaxInline)
 	defer mem.Put()
-	s := &winService{w: w, origin: origin, buf: mem.Bytes(amHeaderLen + amInline)}
-	s.wake = waiter{ch: make(chan struct{}, 1), found: s.found}
+	s := &service{w: w, origin: origin, buf: mem.Bytes(amHeaderLen + MaxInline), wake: make(chan struct{}, 1)}
+	s.in = w.c.Inbox(origin, tagRequest, s.found)
 	for s.run(ctx, true) {
-		_ = s.wake.wait(ctx) // run looks at ctx
+		select {
+		case <-s.wake:
+		case <-ctx.Done(): // run looks at ctx
+		}
+	}
+}
+
+// Serve implements Service.
+func (s *service) Serve() { s.run(context.Background(), false) }
+
+// Wake implements Service.
+func (s *service) Wake() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
 	}
 }
 
 // found is called when a request has arrived, or none can arrive any more. The caller may hold
 // locks.
-func (s *winService) found() {
+func (s *service) found() {
 	s.ready.Store(true)
-	if !s.w.c.w.eng.prog.hook.add(s) {
-		s.wake.notify()
+	if !s.w.c.Attend(s) {
+		s.Wake()
 	}
 }
 
 // run performs the requests that have arrived and reports whether there may be more later. own says
 // that the goroutine of the service calls it; otherwise run leaves requests that may take long to
 // that goroutine.
-func (s *winService) run(ctx context.Context, own bool) bool {
-	defer s.w.c.w.eng.coalescer.flushBeforeWait() // for answers
+func (s *service) run(ctx context.Context, own bool) bool {
+	defer s.w.c.FlushSends() // for answers
 	for again := true; again; again = s.ready.Load() {
 		if own {
 			s.mu.Lock()
@@ -84,35 +100,33 @@ func (s *winService) run(ctx context.Context, own bool) bool {
 }
 
 // advance is run with s.mu held.
-func (s *winService) advance(ctx context.Context, own bool) {
-	for n := 0; !s.over && (own || !s.left); n++ {
+func (s *service) advance(ctx context.Context, own bool) {
+	for done := 0; !s.over && (own || !s.left); done++ {
 		if own && ctx.Err() != nil {
 			s.end(ctx.Err())
 			return
 		}
-		if s.next == nil {
-			s.next = getRequest(s.w.c.w.eng)
-			s.w.c.startRecv(s.next, slotWin, s.buf, s.origin, winTagRequest)
-			if s.next.addWaiter(&s.wake) {
+		if !s.posted {
+			s.posted = true
+			if s.in.Post(s.buf) {
 				return
 			}
-		} else if !s.next.done.Load() {
+		} else if !s.in.Arrived() {
 			return
 		}
-		if !own && (n == serveAtOnce || s.takesLong()) {
+		if !own && (done == serveAtOnce || s.takesLong()) {
 			s.left = true
-			s.wake.notify()
+			s.Wake()
 			return
 		}
 		s.left = false
-		r := s.next
-		s.next = nil
+		s.posted = false
+		n, err := s.in.Result()
+		s.in.Next()
 		switch {
-		case r.err == nil:
-			msg := s.buf[:r.status.Bytes]
-			r.recycle()
-			s.request(ctx, msg)
-		case errors.Is(r.err, ErrTruncate):
+		case err == nil:
+			s.request(ctx, s.buf[:n])
+		case errors.Is(err, mpierr.ErrTruncate):
 			s.fail(amProtocol)
 		default:
 			s.end(nil)
@@ -123,38 +137,37 @@ func (s *winService) advance(ctx context.Context, own bool) {
 }
 
 // takesLong reports whether the next request may block: its data is a message of its own.
-func (s *winService) takesLong() bool {
+func (s *service) takesLong() bool {
 	var h amHeader
-	if s.next.err != nil {
+	n, err := s.in.Result()
+	if err != nil {
 		return true
 	}
-	_, ok := h.get(s.buf[:s.next.status.Bytes])
+	_, ok := h.get(s.buf[:n])
 	return ok && h.bulk
 }
 
 // end ends the service: ctx has ended, with the error err, or the origin has failed. The goroutine
 // of the service calls it.
-func (s *winService) end(err error) {
+func (s *service) end(err error) {
 	s.over = true
-	if r := s.next; r != nil {
-		s.next = nil
-		if !s.w.c.w.eng.cancel(r, err) {
-			r.fail(err)
-		}
+	if s.posted {
+		s.posted = false
+		s.in.Close(err)
 	}
 	s.grant(s.w.locks.release(s.origin)) // releases the lock of a failed origin
 	s.finish()
 }
 
 // fail records the first error since the last flush, which the answer to the next flush reports.
-func (s *winService) fail(code uint8) {
+func (s *service) fail(code uint8) {
 	if s.code == amOK {
 		s.code = code
 	}
 }
 
 // request performs one request.
-func (s *winService) request(ctx context.Context, msg []byte) {
+func (s *service) request(ctx context.Context, msg []byte) {
 	var h amHeader
 	data, ok := h.get(msg)
 	if !ok {
@@ -177,7 +190,7 @@ func (s *winService) request(ctx context.Context, msg []byte) {
 }
 
 // access performs a request that touches memory.
-func (s *winService) access(ctx context.Context, h amHeader, data []byte) {
+func (s *service) access(ctx context.Context, h amHeader, data []byte) {
 	w := s.w
 	need := AccessUpdate
 	switch h.kind {
@@ -205,8 +218,8 @@ func (s *winService) access(ctx context.Context, h amHeader, data []byte) {
 			held = bufpool.Get(int(h.n))
 			into = held.Bytes(int(h.n))
 		}
-		st, err := w.c.recvInternal(ctx, slotWin, into, s.origin, bulkTag(h.num))
-		if data = into; err != nil || st.Bytes != len(into) {
+		n, err := w.c.Receive(ctx, into, s.origin, bulkTag(h.num))
+		if data = into; err != nil || n != len(into) {
 			code = amProtocol
 		}
 	}
@@ -254,16 +267,16 @@ func (s *winService) access(ctx context.Context, h amHeader, data []byte) {
 }
 
 // answer sends b without waiting. The origin has posted the receive.
-func (s *winService) answer(origin int, num uint32, b []byte, mem *bufpool.Buffer) {
-	r, err := s.w.c.comm.isend(slotWin, sendHeld, b, origin, answerTag(num))
+func (s *service) answer(origin int, num uint32, b []byte, mem *bufpool.Buffer) {
+	r, err := s.w.c.Isend(b, origin, answerTag(num), true)
 	if err != nil {
 		mem.Put() // the origin is gone
 		return
 	}
-	s.out = append(s.out, winAnswer{r, mem})
+	s.out = append(s.out, sentAnswer{r, mem})
 }
 
-func (s *winService) answerByte(origin int, num uint32, code uint8) {
+func (s *service) answerByte(origin int, num uint32, code uint8) {
 	mem := bufpool.Get(1)
 	b := mem.Bytes(1)
 	b[0] = code
@@ -271,29 +284,28 @@ func (s *winService) answerByte(origin int, num uint32, code uint8) {
 }
 
 // reap frees the answers that have been sent.
-func (s *winService) reap() {
-	s.out = slices.DeleteFunc(s.out, func(a winAnswer) bool {
-		if !a.r.done.Load() {
+func (s *service) reap() {
+	s.out = slices.DeleteFunc(s.out, func(a sentAnswer) bool {
+		if !a.r.Done() {
 			return false
 		}
 		a.s.Put()
-		a.r.free()
+		a.r.Free()
 		return true
 	})
 }
 
 // finish waits until all answers have been sent, so that no send uses memory of the service any
 // more.
-func (s *winService) finish() {
+func (s *service) finish() {
 	for _, a := range s.out {
-		a.r.internal = true
-		_, _ = a.r.wait(context.Background()) // fails if the link does
+		a.r.Await() // fails if the link does
 	}
 	s.reap()
 }
 
 // lock performs a lock request.
-func (s *winService) lock(h amHeader) {
+func (s *service) lock(h amHeader) {
 	mode := LockMode(h.op)
 	if !h.answer || mode != LockShared && mode != LockExclusive {
 		s.fail(amProtocol)
@@ -308,7 +320,7 @@ func (s *winService) lock(h amHeader) {
 }
 
 // grant notifies origins that they hold the lock.
-func (s *winService) grant(granted []lockRequest) {
+func (s *service) grant(granted []lockRequest) {
 	for _, g := range granted {
 		s.answerByte(g.origin, g.num, amOK)
 	}

@@ -1,9 +1,8 @@
-package mpi
+package rma
 
 import (
 	"bytes"
 	"encoding/binary"
-	"reflect"
 	"sync/atomic"
 	"unsafe"
 
@@ -12,20 +11,9 @@ import (
 	"github.com/weftstack/weft/mpi/internal/op"
 )
 
-// isWord reports whether elements of type t are 64-bit integers, which RDMA atomics can update.
-func isWord(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.Int64, reflect.Uint64:
-		return true
-	case reflect.Int, reflect.Uint, reflect.Uintptr:
-		return t.Size() == 8
-	}
-	return false
-}
-
 // apply combines src into mem, and stores the old elements to old if that is not nil. Words are
 // updated by processor atomics, so they are atomic with respect to RDMA atomics, too.
-func (w *window) apply(mem, src, old []byte, red op.Reducer) {
+func (w *Window) apply(mem, src, old []byte, red op.Reducer) {
 	w.hold()
 	defer w.release()
 	if w.word {
@@ -76,7 +64,7 @@ func updateWords(mem, src, old []byte, red op.Reducer) {
 
 // applySwap stores the second half of operands to mem if mem is equal to the first half, and the
 // old element to old.
-func (w *window) applySwap(mem, operands, old []byte) {
+func (w *Window) applySwap(mem, operands, old []byte) {
 	w.hold()
 	defer w.release()
 	if w.word {
@@ -102,19 +90,3 @@ func casWord(mem, operands, old []byte) {
 		}
 	}
 }
-
-// reducersOf returns the operators that updates of elements of type T, of the given kind, may use:
-// the predefined ones (MPI-4.1, Section 12.3.4).
-func reducersOf[T Element](kind reflect.Kind) op.Table {
-	ops := op.Predefined(kind)
-	if kind == reflect.Struct {
-		var v T
-		if p, ok := any(v).(interface{ locOps() (mn, mx op.Reducer) }); ok {
-			ops[op.CodeMinLoc], ops[op.CodeMaxLoc] = p.locOps()
-		}
-	}
-	return ops
-}
-
-// locOps returns the operators on pairs.
-func (ValLoc[V]) locOps() (mn, mx op.Reducer) { return op.MinLoc[V]{}, op.MaxLoc[V]{} }

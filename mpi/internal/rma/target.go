@@ -1,4 +1,4 @@
-package mpi
+package rma
 
 import (
 	"context"
@@ -8,13 +8,16 @@ import (
 	"sync/atomic"
 
 	"github.com/weftstack/weft/mpi/internal/ctxmutex"
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 	"github.com/weftstack/weft/mpi/internal/rdmadev"
 )
 
-// winTarget is the state of an origin's operations on one target.
-type winTarget struct {
-	rank int
-	turn ctxmutex.Mutex // held by the goroutine that completes operations
+// targetState is the state of an origin's operations on one target.
+type targetState struct {
+	rank     int
+	handle   int32             // of the rank on the device
+	counters *rdmadev.Counters // of operations on its memory
+	turn     ctxmutex.Mutex    // held by the goroutine that completes operations
 
 	copied     atomic.Bool // a direct copy was made since the last synchronization
 	aggregated aggregatedPuts
@@ -27,40 +30,40 @@ type winTarget struct {
 	unsure  bool          // active messages were sent since the last flush request
 	updates uint64        // number of updates sent in messages
 	proved  uint64        // number of those that are known to be performed
-	sends   []*request    // bulk data being sent from the buffers of operations
-	results []winResult   // answers of operations
-	proof   *winResult    // answer to the last flush request
+	sends   []Request     // bulk data being sent from the buffers of operations
+	results []result      // answers of operations
+	proof   *result       // answer to the last flush request
 	conn    *rdmadev.Conn // where the last operations were posted
 	last    uint64        // number of the last one
 	err     error         // first error not yet reported
 }
 
-// winResult is an answer that has not arrived.
-type winResult struct {
-	r    *request
+// result is an answer that has not arrived.
+type result struct {
+	r    Request
 	want int     // expected length; -1: any
 	code [1]byte // buffer for the answer to a flush
 	upTo uint64  // value of updates that the answer to a flush proves
 }
 
-func (t *winTarget) init(rank int) {
-	t.rank = rank
+func (t *targetState) init(c Comm, rank int) {
+	t.rank, t.handle, t.counters = rank, c.Handle(rank), c.Counters(rank)
 	t.turn = ctxmutex.New()
 	t.aggregated.mu = ctxmutex.New()
 }
 
 // markCopied records that a direct copy was made.
-func (t *winTarget) markCopied() {
+func (t *targetState) markCopied() {
 	if !t.copied.Load() { // usually it is set already
 		t.copied.Store(true)
 	}
 }
 
 // keepPost records a Post that no Start has used.
-func (t *winTarget) keepPost() { t.posts.Add(1) }
+func (t *targetState) keepPost() { t.posts.Add(1) }
 
 // takePost uses up a recorded Post, if there is one.
-func (t *winTarget) takePost() bool {
+func (t *targetState) takePost() bool {
 	if t.posts.Add(-1) >= 0 {
 		return true
 	}
@@ -69,14 +72,14 @@ func (t *winTarget) takePost() bool {
 }
 
 // updated reports whether all updates sent in messages are known to be performed.
-func (t *winTarget) updated() bool {
+func (t *targetState) updated() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.proved == t.updates
 }
 
 // note keeps an error for the next synchronization.
-func (t *winTarget) note(err error) {
+func (t *targetState) note(err error) {
 	t.mu.Lock()
 	if t.err == nil {
 		t.err = err
@@ -85,7 +88,7 @@ func (t *winTarget) note(err error) {
 }
 
 // bursts reports whether there were Puts by RDMA since the last synchronization.
-func (t *winTarget) bursts() bool {
+func (t *targetState) bursts() bool {
 	t.mu.Lock()
 	c := t.conn
 	t.mu.Unlock()
@@ -93,7 +96,7 @@ func (t *winTarget) bursts() bool {
 }
 
 // reported returns the error kept by note, once.
-func (t *winTarget) reported() error {
+func (t *targetState) reported() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	err := t.err
@@ -105,7 +108,7 @@ func (t *winTarget) reported() error {
 }
 
 // local waits until the buffers of all operations are free.
-func (t *winTarget) local(ctx context.Context, w *window) error {
+func (t *targetState) local(ctx context.Context, w *Window) error {
 	if t.idle() {
 		t.copied.Store(false)
 		return t.reported()
@@ -122,7 +125,7 @@ func (t *winTarget) local(ctx context.Context, w *window) error {
 
 // startFlush sends aggregated Puts and, if active messages were sent, a flush request, without
 // waiting for the answer. It returns an error only if ctx ended; others are kept.
-func (t *winTarget) startFlush(ctx context.Context, w *window) error {
+func (t *targetState) startFlush(ctx context.Context, w *Window) error {
 	if err := w.spill(ctx, t.rank); err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -132,8 +135,8 @@ func (t *winTarget) startFlush(ctx context.Context, w *window) error {
 	conn := t.conn
 	ask := t.unsure && t.proof == nil
 	if ask {
-		p := &winResult{want: 1, upTo: t.updates}
-		if p.r, err = w.c.comm.irecv(slotWin, p.code[:], t.rank, answerTag(num)); err == nil {
+		p := &result{want: 1, upTo: t.updates}
+		if p.r, err = w.c.Irecv(p.code[:], t.rank, answerTag(num)); err == nil {
 			t.proof, t.unsure = p, false
 		} else if t.err == nil {
 			t.err = err
@@ -155,7 +158,7 @@ func (t *winTarget) startFlush(ctx context.Context, w *window) error {
 			t.err = err
 		}
 		if t.proof == p { // else completeOps has taken it
-			p.r.cancel(ErrCanceled)
+			p.r.Cancel()
 		}
 		t.mu.Unlock()
 		return over // no operation has failed: the next flush sends the request again
@@ -164,7 +167,7 @@ func (t *winTarget) startFlush(ctx context.Context, w *window) error {
 }
 
 // flush waits until all operations are complete at the target.
-func (t *winTarget) flush(ctx context.Context, w *window) error {
+func (t *targetState) flush(ctx context.Context, w *Window) error {
 	if !t.aggregated.some.Load() && t.idle() {
 		t.copied.Store(false)
 		return t.reported()
@@ -181,28 +184,28 @@ func (t *winTarget) flush(ctx context.Context, w *window) error {
 
 // completeOps completes operations locally, and if remote is set at the target, too. It returns an
 // error only if ctx ended; it may then be called again.
-func (t *winTarget) completeOps(ctx context.Context, w *window, remote bool) error {
+func (t *targetState) completeOps(ctx context.Context, w *Window, remote bool) error {
 	t.copied.Store(false)
 	if remote {
 		if err := t.startFlush(ctx, w); err != nil {
 			return err
 		}
-		w.c.w.eng.coalescer.flushBeforeWait()
+		w.c.FlushSends()
 	}
 	if err := t.completeRDMA(ctx, remote); err != nil {
 		return err
 	}
 	for {
 		t.mu.Lock()
-		var next winResult
+		var next result
 		kind := 0
 		switch {
 		case len(t.results) > 0:
 			next, kind = t.results[0], 1
 		case len(t.sends) > 0:
-			next, kind = winResult{r: t.sends[0], want: -1}, 2
+			next, kind = result{r: t.sends[0], want: -1}, 2
 		case remote && t.proof != nil:
-			next, kind = winResult{r: t.proof.r, want: 1}, 3
+			next, kind = result{r: t.proof.r, want: 1}, 3
 		case remote && t.unsure && t.err == nil:
 			kind = 4 // more was sent after the flush request that is now answered
 		}
@@ -217,8 +220,8 @@ func (t *winTarget) completeOps(ctx context.Context, w *window, remote bool) err
 			}
 			continue
 		}
-		st, err := next.r.wait(ctx)
-		if err != nil && ctx.Err() != nil && !next.r.done.Load() {
+		n, err := next.r.Wait(ctx)
+		if err != nil && ctx.Err() != nil && !next.r.Done() {
 			return ctx.Err()
 		}
 		t.mu.Lock()
@@ -234,21 +237,21 @@ func (t *winTarget) completeOps(ctx context.Context, w *window, remote bool) err
 			}
 		}
 		switch {
-		case errors.Is(err, ErrCanceled): // its request was not sent, and the error is kept
+		case errors.Is(err, mpierr.ErrCanceled): // its request was not sent, and the error is kept
 			err = nil
-		case err == nil && next.want >= 0 && st.Bytes != next.want:
-			err = fmt.Errorf("%w: refused by the target", ErrAccess)
+		case err == nil && next.want >= 0 && n != next.want:
+			err = fmt.Errorf("%w: refused by the target", mpierr.ErrAccess)
 		}
 		if err != nil && t.err == nil {
 			t.err = err
 		}
 		t.mu.Unlock()
-		next.r.free()
+		next.r.Free()
 	}
 }
 
 // completeRDMA is completeOps for the operations on the queue pair.
-func (t *winTarget) completeRDMA(ctx context.Context, remote bool) error {
+func (t *targetState) completeRDMA(ctx context.Context, remote bool) error {
 	t.mu.Lock()
 	conn, last := t.conn, t.last
 	t.mu.Unlock()

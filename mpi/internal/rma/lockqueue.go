@@ -1,11 +1,11 @@
-package mpi
+package rma
 
 import "sync"
 
-// winLocks is the lock of one rank's part of a window. Requests are granted first come, first
+// lockQueue is the lock of one rank's part of a window. Requests are granted first come, first
 // served; shared ones that follow one another are granted together. Each origin has at most one
 // request, waiting or granted.
-type winLocks struct {
+type lockQueue struct {
 	mu      sync.Mutex // guards what follows
 	mode    LockMode   // of the holders; 0: the lock is free
 	holders int
@@ -20,11 +20,11 @@ type lockRequest struct {
 	num    uint32 // number of the request, for the answer
 }
 
-func (l *winLocks) init(ranks int) { l.held = make([]bool, ranks) }
+func (l *lockQueue) init(ranks int) { l.held = make([]bool, ranks) }
 
 // acquire queues a request and returns the requests that are granted now. It reports false if the
 // origin already holds or waits for the lock.
-func (l *winLocks) acquire(origin int, mode LockMode, num uint32) ([]lockRequest, bool) {
+func (l *lockQueue) acquire(origin int, mode LockMode, num uint32) ([]lockRequest, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held[origin] {
@@ -41,7 +41,7 @@ func (l *winLocks) acquire(origin int, mode LockMode, num uint32) ([]lockRequest
 
 // release releases the lock of an origin, or withdraws its request, and returns the requests that
 // are granted now.
-func (l *winLocks) release(origin int) []lockRequest {
+func (l *lockQueue) release(origin int) []lockRequest {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held[origin] {
@@ -61,7 +61,7 @@ func (l *winLocks) release(origin int) []lockRequest {
 }
 
 // next grants requests at the head of the queue as far as possible. l.mu is held.
-func (l *winLocks) next() []lockRequest {
+func (l *lockQueue) next() []lockRequest {
 	n := 0
 	for _, q := range l.queue {
 		if l.mode != 0 && (l.mode == LockExclusive || q.mode == LockExclusive) {

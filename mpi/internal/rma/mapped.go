@@ -1,4 +1,4 @@
-package mpi
+package rma
 
 import (
 	"context"
@@ -59,21 +59,16 @@ func (m *mapping) unmap() {
 	unmapHostBytes(m.mem)
 }
 
-// sharesWith reports whether the caller and a rank of c exchange messages through shared memory.
-func (c *Comm) sharesWith(rank int) bool {
-	l := c.peers[rank].shared.Load()
-	return rank != c.rank && l != nil && l.theirs != nil
-}
-
-// hostBytes returns memory for a window that other ranks of the host can map, and its file. It
-// returns nil if there are no such ranks, or the memory cannot be made.
-func hostBytes(c *Comm, n, align int, o *winOptions) ([]byte, *os.File) {
-	if n == 0 || o.messages || !c.w.shared.active() {
+// Allocate returns memory for a window that other ranks of the host can map, and its file. It returns nil if no
+// rank of size shares memory with the caller, or the memory cannot be made. Others write to it only if writable is
+// true.
+func Allocate(m Memory, size, n, align int, writable bool) ([]byte, *os.File) {
+	if n == 0 || !m.Shares() {
 		return nil, nil
 	}
-	for rank := range c.peers {
-		if c.sharesWith(rank) {
-			mem, f, err := newHostBytes(n, align, o.access&(AccessWrite|AccessUpdate) != 0)
+	for rank := range size {
+		if _, ok := m.Process(rank); ok {
+			mem, f, err := newHostBytes(n, align, writable)
 			if err != nil {
 				return nil, nil
 			}
@@ -84,7 +79,7 @@ func hostBytes(c *Comm, n, align int, o *winOptions) ([]byte, *os.File) {
 }
 
 // offer adds to mine the file that holds the caller's memory, for other ranks to map.
-func (w *window) offer(mine *winInfo) {
+func (w *Window) offer(mine *Part) {
 	if w.file == nil || w.dev == nil {
 		return
 	}
@@ -94,7 +89,7 @@ func (w *window) offer(mine *winInfo) {
 }
 
 // withdraw closes the file, after all ranks that can have mapped it.
-func (w *window) withdraw() {
+func (w *Window) withdraw() {
 	if w.file != nil {
 		_ = w.file.Close()
 		w.file = nil
@@ -102,10 +97,10 @@ func (w *window) withdraw() {
 }
 
 // mapped waits until all ranks have mapped the memory that they can, if any rank offers some.
-func (w *window) mapped(ctx context.Context) error {
+func (w *Window) mapped(ctx context.Context) error {
 	for _, r := range w.remote {
 		if r.FD != 0 {
-			return Barrier(ctx, w.c)
+			return w.c.Barrier(ctx)
 		}
 	}
 	return nil
@@ -115,32 +110,32 @@ func (w *window) mapped(ctx context.Context) error {
 // mapped. All updates of mapped words are performed here, so those of a rank keep their order
 // (MPI-4.1, Section 12.7.2). They are atomic with those of the target and of RDMA, which use
 // processor atomics, too.
-func (w *window) updateDirect(src, old []byte, target, off int, code op.Code) bool {
+func (w *Window) updateDirect(src, old []byte, target, off int, code op.Code) bool {
 	d := w.wordsOf(target, off, len(src))
 	if d == nil {
 		return false
 	}
 	defer d.mapped.leave()
 	updateWords(d.mapped.mem[off:off+len(src)], src, old, w.ops[code])
-	w.copied(target, &w.c.peers[target].rdma.Atomics, len(src))
+	w.copied(target, &w.to[target].counters.Atomics, len(src))
 	return true
 }
 
 // swapDirect is CompareAndSwap by a processor atomic.
-func (w *window) swapDirect(operands, old []byte, target, off int) bool {
+func (w *Window) swapDirect(operands, old []byte, target, off int) bool {
 	d := w.wordsOf(target, off, 8)
 	if d == nil {
 		return false
 	}
 	defer d.mapped.leave()
 	casWord(d.mapped.mem[off:off+8], operands, old)
-	w.copied(target, &w.c.peers[target].rdma.Atomics, 8)
+	w.copied(target, &w.to[target].counters.Atomics, 8)
 	return true
 }
 
 // wordsOf returns the mapped memory of a target whose elements are words, with enter called, or
 // nil.
-func (w *window) wordsOf(target, off, n int) *directMem {
+func (w *Window) wordsOf(target, off, n int) *directMem {
 	if !w.word {
 		return nil
 	}

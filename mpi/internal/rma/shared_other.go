@@ -1,14 +1,16 @@
 //go:build !unix
 
-package mpi
+package rma
 
 import (
 	"errors"
 	"fmt"
+
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
 func makeShared(int) (string, func() error, error) {
-	return "", func() error { return nil }, fmt.Errorf("%w: memory shared by processes: %w", ErrWindow, errors.ErrUnsupported)
+	return "", func() error { return nil }, fmt.Errorf("%w: memory shared by processes: %w", mpierr.ErrWindow, errors.ErrUnsupported)
 }
 
 func mapShared(string, int) ([]byte, error) { return nil, errors.ErrUnsupported }

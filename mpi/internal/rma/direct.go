@@ -1,4 +1,4 @@
-package mpi
+package rma
 
 import (
 	"context"
@@ -24,8 +24,8 @@ type directMem struct {
 
 // directAddr returns the address of the caller's memory for ranks that share memory with it, or 0.
 // The address stays valid: the window holds the memory, and the collector does not move it.
-func (w *window) directAddr() uint64 {
-	if w.dev == nil || w.dynamic != nil || len(w.mem) == 0 || !w.c.w.shared.active() {
+func (w *Window) directAddr() uint64 {
+	if w.dev == nil || w.dynamic != nil || len(w.mem) == 0 || !w.c.Shares() {
 		return 0
 	}
 	return uint64(uintptr(unsafe.Pointer(&w.mem[0])))
@@ -33,17 +33,18 @@ func (w *window) directAddr() uint64 {
 
 // openDirect maps the memory of the targets on this host, or finds out whether the system allows to
 // copy it.
-func (w *window) openDirect() {
-	if w.dev == nil || w.dynamic != nil || !w.c.w.shared.active() {
+func (w *Window) openDirect() {
+	if w.dev == nil || w.dynamic != nil || !w.c.Shares() {
 		return
 	}
 	w.direct = make([]directMem, len(w.remote))
 	for target := range w.remote {
 		r, d := &w.remote[target], &w.direct[target]
-		if !w.c.sharesWith(target) || r.Addr == 0 || r.Bytes == 0 {
+		pid, near := w.c.Process(target)
+		if !near || r.Addr == 0 || r.Bytes == 0 {
 			continue
 		}
-		d.pid, d.addr, d.size, d.access = w.c.peers[target].shared.Load().pid, r.Addr, int(r.Bytes), r.Access
+		d.pid, d.addr, d.size, d.access = pid, r.Addr, int(r.Bytes), r.Access
 		if r.FD != 0 {
 			mem, err := mapHostBytes(d.pid, int(r.FD-1), r.File, d.size, r.Access&(AccessWrite|AccessUpdate) != 0)
 			if err == nil {
@@ -57,7 +58,7 @@ func (w *window) openDirect() {
 }
 
 // closeDirect unmaps what openDirect has mapped.
-func (w *window) closeDirect() {
+func (w *Window) closeDirect() {
 	for target := range w.direct {
 		if m := w.direct[target].mapped; m != nil {
 			m.close()
@@ -70,7 +71,7 @@ func (d *directMem) near() bool { return d.mapped != nil || d.open.Load() }
 
 // directTo returns the memory of a target for a direct copy, or nil. It checks rights and bounds
 // again, because the target does not check them.
-func (w *window) directTo(target, off, n int, need Access) *directMem {
+func (w *Window) directTo(target, off, n int, need Access) *directMem {
 	if w.direct == nil {
 		return nil
 	}
@@ -78,23 +79,23 @@ func (w *window) directTo(target, off, n int, need Access) *directMem {
 	if !d.near() {
 		return nil
 	}
-	if w.c.peers[target].failure() != nil || d.access&need != need || off < 0 || n > d.size-off {
+	if w.c.Failure(target) != nil || d.access&need != need || off < 0 || n > d.size-off {
 		return nil
 	}
 	return d
 }
 
 // copied counts an operation that is complete.
-func (w *window) copied(target int, count *rdmadev.Counter, n int) {
+func (w *Window) copied(target int, count *rdmadev.Counter, n int) {
 	w.to[target].markCopied()
 	count.Count(n)
 }
 
 // putDirect is Put by a direct copy, which may be aggregated. It reports false if that is not
 // possible: then RDMA does it, or returns the error.
-func (w *window) putDirect(ctx context.Context, src []byte, target, off int) (bool, error) {
+func (w *Window) putDirect(ctx context.Context, src []byte, target, off int) (bool, error) {
 	d := w.directTo(target, off, len(src), AccessWrite)
-	if d != nil && d.mapped == nil && len(src) <= aggregateLimit {
+	if d != nil && d.mapped == nil && len(src) <= AggregateLimit {
 		w.to[target].markCopied()
 		return w.aggregate(ctx, src, target, off)
 	}
@@ -108,7 +109,7 @@ func (w *window) putDirect(ctx context.Context, src []byte, target, off int) (bo
 }
 
 // copyTo is Put by a direct copy now. It reports false if that is not possible.
-func (w *window) copyTo(d *directMem, src []byte, target, off int) bool {
+func (w *Window) copyTo(d *directMem, src []byte, target, off int) bool {
 	switch {
 	case d == nil:
 		return false
@@ -122,12 +123,12 @@ func (w *window) copyTo(d *directMem, src []byte, target, off int) bool {
 		d.open.Store(false)
 		return false
 	}
-	w.copied(target, &w.c.peers[target].rdma.Writes, len(src))
+	w.copied(target, &w.to[target].counters.Writes, len(src))
 	return true
 }
 
 // getDirect is Get by a direct copy. It reports false if that is not possible.
-func (w *window) getDirect(dst []byte, target, off int) bool {
+func (w *Window) getDirect(dst []byte, target, off int) bool {
 	d := w.directTo(target, off, len(dst), AccessRead)
 	switch {
 	case d == nil:
@@ -142,6 +143,6 @@ func (w *window) getDirect(dst []byte, target, off int) bool {
 		d.open.Store(false)
 		return false
 	}
-	w.copied(target, &w.c.peers[target].rdma.Reads, len(dst))
+	w.copied(target, &w.to[target].counters.Reads, len(dst))
 	return true
 }

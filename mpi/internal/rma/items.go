@@ -1,0 +1,147 @@
+package rma
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/mpierr"
+	"github.com/weftstack/weft/mpi/internal/op"
+)
+
+// Items are items of a datatype in memory.
+type Items struct {
+	Mem   []byte
+	Count int
+	Type  *datatype.Type
+}
+
+// UpdateItems is update of items; old may be nil.
+func (w *Window) UpdateItems(ctx context.Context, src Items, old *Items, target, disp, tcount int, ttype *datatype.Type,
+	red op.Reducer) error {
+	code, err := w.checkOp(red)
+	if err != nil {
+		return err
+	}
+	same := src.Type
+	if code == op.CodeNoOp && old != nil {
+		same = old.Type // NoOp ignores the operands
+	}
+	if err := w.wholeElements(same, ttype); err != nil {
+		return err
+	}
+	var packed []byte
+	if code == op.CodeNoOp && old != nil {
+		var size int
+		size, err = old.Type.Span(old.Count, len(old.Mem))
+		packed = make([]byte, size)
+	} else {
+		packed, err = src.packed()
+	}
+	if err != nil {
+		return err
+	}
+	to := Items{packed, 1, datatype.OfBytes(len(packed))}
+	if old != nil {
+		if err := w.wholeElements(old.Type); err != nil {
+			return err
+		}
+		to = *old
+	}
+	return w.typed(to, target, disp, tcount, ttype, AccessUpdate, func(b []byte, off int) error {
+		next := packed[:len(b)]
+		packed = packed[len(b):]
+		if old == nil {
+			b = nil
+		}
+		return w.updateAt(ctx, next, b, target, off, code)
+	})
+}
+
+// packed returns the data of items without gaps, in place if they have none.
+func (x Items) packed() ([]byte, error) {
+	size, err := x.Type.Span(x.Count, len(x.Mem))
+	if err != nil || x.Type.Dense(x.Count) {
+		return x.Mem[:size], err
+	}
+	b := make([]byte, size)
+	x.Type.Pack(b, x.Mem, x.Count)
+	return b, nil
+}
+
+// wholeElements checks that items consist of whole elements of the window, and are of its type.
+func (w *Window) wholeElements(types ...*datatype.Type) error {
+	for _, t := range types {
+		if t == nil {
+			return fmt.Errorf("%w: nil", mpierr.ErrDatatype)
+		}
+		ok := t.Extent()%w.elem == 0
+		for off, n := range t.Runs(1) {
+			ok = ok && off%w.elem == 0 && n%w.elem == 0
+		}
+		if !ok {
+			return fmt.Errorf("%w: %v holds parts of elements of %d bytes", mpierr.ErrDatatype, t, w.elem)
+		}
+		if !t.Values().Matches(w.sig) {
+			return fmt.Errorf("%w: %v in a window of %v", mpierr.ErrTypeMismatch, t.Values(), w.sig)
+		}
+	}
+	return nil
+}
+
+// PutItems is Put of items, to tcount items of ttype that begin at disp. Each range of bytes that is
+// contiguous on both sides is one transfer.
+func (w *Window) PutItems(ctx context.Context, src Items, target, disp, tcount int, ttype *datatype.Type) error {
+	return w.typed(src, target, disp, tcount, ttype, AccessWrite,
+		func(b []byte, off int) error { return w.putAt(ctx, b, target, off) })
+}
+
+// GetItems is Get of tcount items of ttype that begin at disp.
+func (w *Window) GetItems(ctx context.Context, dst Items, target, disp, tcount int, ttype *datatype.Type) error {
+	return w.typed(dst, target, disp, tcount, ttype, AccessRead,
+		func(b []byte, off int) error { return w.getAt(ctx, b, target, off) })
+}
+
+// typed checks a transfer of items and calls move for each range that is contiguous on both sides.
+func (w *Window) typed(x Items, target, disp, tcount int, ttype *datatype.Type, need Access,
+	move func(b []byte, off int) error) error {
+	size, err := x.Type.Span(x.Count, len(x.Mem))
+	if err != nil {
+		return err
+	}
+	off, _, err := w.locate(target, disp, 0, need)
+	if err != nil || target == ProcNull {
+		return err
+	}
+	room := int(w.remote[target].Bytes) - off
+	if w.dynamic != nil {
+		room = datatype.MaxBytes
+	}
+	tsize, err := ttype.Span(tcount, room)
+	if err != nil {
+		return fmt.Errorf("%w: %w", mpierr.ErrRange, err)
+	}
+	if a, b := x.Type.Values(), ttype.Values(); size > 0 && !a.Matches(b) {
+		return fmt.Errorf("%w: %v here, %v at the target", mpierr.ErrTypeMismatch, a, b)
+	}
+	if size != tsize {
+		return fmt.Errorf("%w: %d bytes here, %d at the target", mpierr.ErrCount, size, tsize)
+	}
+	next, stop := iter.Pull2(x.Type.Runs(x.Count))
+	defer stop()
+	at, n := 0, 0 // the rest of the contiguous range here
+	for toff, tn := range ttype.Runs(tcount) {
+		for tn > 0 {
+			if n == 0 {
+				at, n, _ = next() // both have the same size
+			}
+			k := min(n, tn)
+			if err := move(x.Mem[at:at+k], off+toff); err != nil {
+				return err
+			}
+			at, n, toff, tn = at+k, n-k, toff+k, tn-k
+		}
+	}
+	return nil
+}

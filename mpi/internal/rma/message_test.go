@@ -1,0 +1,38 @@
+package rma
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/op"
+)
+
+// TestWinMessage reads requests that no origin sends.
+func TestWinMessage(t *testing.T) {
+	good := amHeader{kind: amUpdate, op: uint8(op.CodeSum), answer: true, num: 1, off: 1 << 33, n: 8}
+	b := make([]byte, amHeaderLen+8)
+	good.put(b)
+	var h amHeader
+	if data, ok := h.get(b); !ok || len(data) != 8 || h != good {
+		t.Errorf("read %+v and %d bytes, want %+v", h, len(data), good)
+	}
+	for name, change := range map[string]func(b []byte) []byte{
+		"empty":              func(b []byte) []byte { return nil },
+		"short":              func(b []byte) []byte { return b[:amHeaderLen-1] },
+		"no kind":            func(b []byte) []byte { b[0] = 0; return b },
+		"unknown kind":       func(b []byte) []byte { b[0] = byte(amLimit); return b },
+		"reserved":           func(b []byte) []byte { b[2] = 1; return b },
+		"flag":               func(b []byte) []byte { b[3] = 4; return b },
+		"bulk and data":      func(b []byte) []byte { b[3] |= amBulk; return b },
+		"bulk get":           func(b []byte) []byte { b[0], b[3] = byte(amGet), amBulk; return b[:amHeaderLen] },
+		"too long":           func(b []byte) []byte { b[20] = 0xff; return b },
+		"short data":         func(b []byte) []byte { return b[:len(b)-1] },
+		"no number":          func(b []byte) []byte { b[7] = 0; return b },
+		"number for nothing": func(b []byte) []byte { b[3] = 0; return b },
+		"large number":       func(b []byte) []byte { b[4] = 0xff; return b },
+	} {
+		if _, ok := h.get(change(slices.Clone(b))); ok {
+			t.Errorf("%s: taken for good", name)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package rma
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/weftstack/weft/mpi/internal/mpierr"
+)
+
+func (w *Window) Post(origins []int, a Assert) error {
+	if err := a.Check(AssertsPost); err != nil {
+		return err
+	}
+	if err := w.checkGroup(origins); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.posted != nil {
+		return fmt.Errorf("%w: Post before Wait", mpierr.ErrEpoch)
+	}
+	w.Sync()
+	posted := make([]Request, 0, len(origins))
+	for _, o := range origins {
+		r, err := w.c.Irecv(nil, o, tagComplete)
+		if err == nil {
+			posted = append(posted, r)
+			if a&AssertNoCheck != 0 {
+				continue
+			}
+			r, err = w.c.Isend(nil, o, tagPost, false)
+		}
+		if err != nil {
+			for _, r := range posted {
+				r.Cancel()
+			}
+			return err
+		}
+		r.Free()
+	}
+	w.posted = posted
+	return nil
+}
+
+func (w *Window) Start(ctx context.Context, targets []int, a Assert) error {
+	if err := a.Check(AssertsStart); err != nil {
+		return err
+	}
+	if err := w.checkGroup(targets); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	busy := w.started != nil
+	if !busy {
+		w.started = append([]int{}, targets...)
+	}
+	w.mu.Unlock()
+	if busy {
+		return fmt.Errorf("%w: Start before Complete", mpierr.ErrEpoch)
+	}
+	if a&AssertNoCheck != 0 {
+		return nil
+	}
+	for i, t := range targets {
+		if w.to[t].takePost() {
+			continue
+		}
+		if _, err := w.c.Recv(ctx, nil, t, tagPost); err != nil {
+			// The Posts of the targets before t are received: the next Start uses them.
+			for _, t := range targets[:i] {
+				w.to[t].keepPost()
+			}
+			w.mu.Lock()
+			w.started = nil
+			w.mu.Unlock()
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Window) Complete(ctx context.Context) error {
+	w.mu.Lock()
+	targets := w.started
+	w.started = nil
+	w.mu.Unlock()
+	if targets == nil {
+		return fmt.Errorf("%w: Complete without Start", mpierr.ErrEpoch)
+	}
+	var errs []error
+	for _, t := range targets {
+		_ = w.to[t].startFlush(ctx, w) // an error: flush repeats it
+	}
+	for i, t := range targets {
+		err := w.to[t].flush(ctx, w)
+		if err == nil || ctx.Err() == nil {
+			// The target is notified even after an error, because it waits.
+			err = errors.Join(err, w.c.Send(ctx, nil, t, tagComplete, false))
+		}
+		errs = append(errs, err)
+		if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			w.mu.Lock()
+			w.started = targets[i:]
+			w.mu.Unlock()
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (w *Window) Wait(ctx context.Context) error {
+	w.mu.Lock()
+	posted := w.posted
+	w.mu.Unlock()
+	if posted == nil {
+		return fmt.Errorf("%w: Wait without Post", mpierr.ErrEpoch)
+	}
+	for _, r := range posted {
+		if _, err := r.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	w.endPosted()
+	return nil
+}
+
+func (w *Window) Test() (bool, error) {
+	w.mu.Lock()
+	posted := w.posted
+	w.mu.Unlock()
+	if posted == nil {
+		return false, fmt.Errorf("%w: Test without Post", mpierr.ErrEpoch)
+	}
+	for _, r := range posted {
+		if done, err := r.Test(); !done || err != nil {
+			return false, err
+		}
+	}
+	w.endPosted()
+	return true, nil
+}
+
+func (w *Window) endPosted() {
+	w.mu.Lock()
+	for _, r := range w.posted {
+		r.Free()
+	}
+	w.posted = nil
+	w.mu.Unlock()
+	w.Sync()
+}
+
+// checkGroup checks the ranks of Post or Start.
+func (w *Window) checkGroup(ranks []int) error {
+	if err := w.Usable(); err != nil {
+		return err
+	}
+	seen := make(map[int]bool, len(ranks))
+	for _, r := range ranks {
+		if err := w.checkTarget(r); err != nil {
+			return err
+		}
+		if seen[r] {
+			return fmt.Errorf("%w: %d given twice", mpierr.ErrRank, r)
+		}
+		seen[r] = true
+	}
+	return nil
+}
