@@ -212,7 +212,7 @@ func (a *Assoc) close(err error) {
 	a.ctl.clear()
 	a.hs.clear()
 	a.shut.clear()
-	a.closeSender(err)
+	a.tx.close(err)
 	a.rc.Fail(endError(err))
 	a.failAsconf(endError(err))
 	a.events.push(Event{Kind: EventDown, Err: err})

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"errors"
 	"net/netip"
 	"slices"
 
@@ -14,28 +13,6 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
-)
-
-// Errors of associations.
-var (
-	// ErrShutdown is returned by Send once either side began a shutdown (RFC
-	// 9260, Section 9.2).
-	ErrShutdown = errors.New("core: association is shutting down")
-	// ErrClosed is returned by calls on an association that has ended.
-	ErrClosed = errors.New("core: association is closed")
-	// ErrUnreachable is the end of an association whose peer does not answer:
-	// a retransmission limit was exceeded (RFC 9260, Sections 4 and 8.1).
-	ErrUnreachable = errors.New("core: peer unreachable")
-	// ErrStale is the end of an attempt whose cookies were always too old when
-	// they arrived (RFC 9260, Section 5.2.6).
-	ErrStale = errors.New("core: state cookie stale")
-	// ErrPath is returned for an address that is not the peer's, or not yet
-	// confirmed to be.
-	ErrPath = errors.New("core: no such path")
-	// ErrNoKey is returned for a shared key that there is not.
-	ErrNoKey = errors.New("core: no such shared key")
-	// ErrParams is returned by NewClient for unusable parameters, and by AddStreams for no streams.
-	ErrParams = errors.New("core: bad parameters")
 )
 
 // ClientParams are the addresses and secrets of an association to open.
@@ -105,7 +82,7 @@ type Assoc struct {
 	hs         handshake
 	shut       shutdown
 	rx         dataReceiver
-	tx         dataSender
+	tx         sender
 	ecn        ecnState
 	in         inbound
 	ctl        controlQueue
@@ -179,6 +156,7 @@ func (a *Assoc) InitClient(cfg *Config, now clock.Time, p ClientParams) error {
 func (a *Assoc) init(cfg *Config, port uint16, local []netip.AddrPort, seed [32]byte, jar *CookieJar) {
 	a.cfg, a.rng, a.cookies, a.port = cfg.withDefaults(), newRandom(seed), jar, port
 	a.paths, a.timers.path = a.first.path[:0], a.first.timer[:0]
+	a.tx.share(&a.cfg, &a.paths, &a.timers)
 	a.local = address.NewLocal(local)
 	if a.cookies == nil {
 		a.cookies = NewCookieJar(a.rng.seed())

@@ -61,7 +61,7 @@ func (u *pump) move(from, to *Assoc) bool {
 // run moves everything there is to move both ways, reading at Z, until all is
 // acknowledged; when nothing moves it lets time pass.
 func (u *pump) run() {
-	for !u.a.senderDry() {
+	for !u.a.tx.dry() {
 		u.now += 1000
 		busy := u.move(u.a, u.z)
 		for {

@@ -14,16 +14,6 @@ import (
 // A GSO batch of such packets that would be short is not sent, but stays open for what the
 // next message adds to it: see openBatch.
 
-// openBatch is a GSO batch that has room for more packets, and waits for them for as long as
-// ShouldCork says. Its chunks count as in flight.
-type openBatch struct {
-	tx     Transmit // Segs is 0 if there is none
-	header [checksumField]byte
-	n      int // its length
-	bytes  int // of its chunks
-	chunks int
-}
-
 // MinBorrowPackets is how many packets the windows must have room for before a send buffer is
 // borrowed: a retransmission copy takes as much memory as a full batch, whatever is in it.
 const MinBorrowPackets = 16
@@ -41,7 +31,7 @@ func (a *Assoc) CanBorrow() bool {
 		return false
 	}
 	p := &a.paths[0]
-	if rtt := a.baseRTT(0); rtt == 0 || rtt >= pace.MinRTT || p.single || !t.sb.OnlyNew() {
+	if rtt := a.tx.baseRTT(0); rtt == 0 || rtt >= pace.MinRTT || p.single || !t.sb.OnlyNew() {
 		return false
 	}
 	return min(p.cc.Cwnd()-t.sb.Flight(0), t.sb.PeerWindow()) >= MinBorrowPackets*p.mtu
@@ -94,7 +84,14 @@ func (a *Assoc) resumeBatch(now clock.Time) (buf []byte, tx Transmit, more bool)
 }
 
 // closeBatch closes the open batch, which is sent.
-func (a *Assoc) closeBatch(tx *Transmit) {
-	a.tx.sb.EndRetain()
+func (t *sender) closeBatch(tx *Transmit) {
+	t.sb.EndRetain()
 	tx.Retained = true
+}
+
+// ShouldCork reports whether new data waits for more before it is sent, in a batch of at most
+// segs packets and room bytes. While it does, PollTransmit sends none of the data, and the
+// open batch waits as well.
+func (a *Assoc) ShouldCork(segs, room int) bool {
+	return a.state == Established && a.tx.shouldCork(a.dataPath(), segs, room)
 }

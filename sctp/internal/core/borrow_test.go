@@ -439,7 +439,7 @@ func TestOpenBatchGoesOn(t *testing.T) {
 	if err := a.Send(p.now, &tx.Message{Body: body[:8*full+100], Borrowed: true}); err != nil {
 		t.Fatal(err)
 	}
-	before, left := a.tx.sb.Flight(0), a.dataPackets()
+	before, left := a.tx.sb.Flight(0), a.tx.dataPackets()
 	if out, _, ok, _ := l.pollRetained(20); ok || !a.BatchOpen() {
 		t.Fatalf("%d bytes sent, open %v", len(out), a.BatchOpen())
 	}
@@ -457,7 +457,7 @@ func TestOpenBatchGoesOn(t *testing.T) {
 	if !a.ShouldCork(20, MaxPacket) || a.ShouldCork(9, MaxPacket) {
 		t.Error("not held, or although it is full")
 	}
-	if n := a.dataPackets(); n != left {
+	if n := a.tx.dataPackets(); n != left {
 		t.Errorf("%d packets with data counted that did not leave", n-left)
 	}
 	if a.Stats().PacketsSent != packets {

@@ -1,9 +1,6 @@
 package core
 
-import (
-	"github.com/weftstack/weft/sctp/internal/core/clock"
-	"github.com/weftstack/weft/sctp/internal/core/pace"
-)
+import "github.com/weftstack/weft/sctp/internal/core/pace"
 
 // Corking. On a path with a round-trip time of less than PaceMinRTT that is busy anyway, a
 // short GSO batch waits for more to send, as TCP defers segmentation offload: each batch
@@ -40,17 +37,14 @@ const (
 	corkAll
 )
 
-// ShouldCork reports whether new data waits for more before it is sent, in a batch of at most
-// segs packets and room bytes. While it does, PollTransmit sends none of the data, and the
-// open batch waits as well.
-func (a *Assoc) ShouldCork(segs, room int) bool {
-	t := &a.tx
+// shouldCork is ShouldCork for data that goes to path i.
+func (t *sender) shouldCork(i, segs, room int) bool {
 	bytes, chunks := 0, 0
 	if o := t.openBatch; o != nil {
 		bytes, chunks = o.bytes, o.chunks
 	}
 	unsent := t.q.Unsent() + int64(bytes)
-	if unsent == 0 || a.cfg.NoRACK || a.spread() || t.q.Routed() || a.state != Established || t.sb.ZeroWindow() {
+	if unsent == 0 || t.cfg.NoRACK || t.spread() || t.q.Routed() || t.sb.ZeroWindow() {
 		return false
 	}
 	if t.sb.Permit() {
@@ -59,12 +53,11 @@ func (a *Assoc) ShouldCork(segs, room int) bool {
 	if n := t.q.Messages(); n < 2 || n < corkMinMessages && t.pipelined < corkPipelined {
 		return false
 	}
-	if a.dataPackets() < t.sackAt+corkMinPackets {
+	if t.dataPackets() < t.sackAt+corkMinPackets {
 		return false
 	}
-	i := a.dataPath()
-	p := &a.paths[i]
-	if rtt := a.baseRTT(i); rtt == 0 || rtt >= pace.MinRTT {
+	p := t.path(i)
+	if rtt := t.baseRTT(i); rtt == 0 || rtt >= pace.MinRTT {
 		return false
 	}
 	full := int64(p.pmdcs())
@@ -79,24 +72,13 @@ func (a *Assoc) ShouldCork(segs, room int) bool {
 	return unsent < batch
 }
 
-// baseRTT returns the round-trip time of path i without queues, and without the
-// delay of acknowledgements: a message that is acknowledged late because it came
-// alone makes the smoothed one 200 ms on any path.
-func (a *Assoc) baseRTT(i int) clock.Time {
-	srtt, least := a.paths[i].rto.SRTT(), a.tx.sb.MinRTT(i)
-	if least == 0 {
-		return srtt
-	}
-	return min(srtt, 2*least)
-}
-
 // dataPackets returns how many packets with data were sent.
-func (a *Assoc) dataPackets() (n uint64) {
-	if o := a.tx.openBatch; o != nil {
+func (t *sender) dataPackets() (n uint64) {
+	if o := t.openBatch; o != nil {
 		n = -uint64(o.tx.Segs)
 	}
-	for i := range a.paths {
-		n += a.paths[i].count.packets
+	for i := range *t.paths {
+		n += t.path(i).count.packets
 	}
 	return n
 }

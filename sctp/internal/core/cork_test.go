@@ -33,7 +33,7 @@ func TestShortBatchesAreCorkedOnBusyLocalPaths(t *testing.T) {
 			p.a.send(1, 10)
 			if held := p.a.assoc.ShouldCork(64, 64<<10); held != tc.holds {
 				t.Errorf("held back with %d bytes in flight and round trips of %v: %v, want %v",
-					p.a.assoc.tx.sb.TotalFlight(), time.Duration(p.a.assoc.baseRTT(0)), held, tc.holds)
+					p.a.assoc.tx.sb.TotalFlight(), time.Duration(p.a.assoc.tx.baseRTT(0)), held, tc.holds)
 			}
 			p.drive()
 			p.wantDelivered()

@@ -6,16 +6,6 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// deferredSack is a SACK that is processed after the data in its packet. It came in front of
-// the data, as the acknowledgement of a request does in front of the answer, and takes as long
-// to process as the data, for which a reader waits. The association then behaves as if the
-// SACK had come later, but measures round-trip times by when it came.
-type deferredSack struct {
-	at        clock.Time // when it came
-	cum, rwnd uint32
-	on        bool
-}
-
 // deferSackChunk defers a SACK chunk if canDeferSack allows it and data follows in the
 // packet. It reports whether it did.
 func (a *Assoc) deferSackChunk(now clock.Time, c *wire.Chunk, rest []byte) bool {
@@ -29,7 +19,7 @@ func (a *Assoc) deferSackChunk(now clock.Time, c *wire.Chunk, rest []byte) bool 
 	if err != nil || x.Gaps.Len() > 0 || x.Dups.Len() > 0 || !a.canDeferSack(seq.TSN(x.CumTSN), x.RWND) {
 		return false
 	}
-	a.deferSack(now, seq.TSN(x.CumTSN), x.RWND)
+	a.tx.deferSack(now, seq.TSN(x.CumTSN), x.RWND)
 	return true
 }
 
@@ -47,8 +37,8 @@ func (a *Assoc) canDeferSack(cum seq.TSN, rwnd uint32) bool {
 }
 
 // deferSack keeps a SACK for which canDeferSack holds.
-func (a *Assoc) deferSack(now clock.Time, cum seq.TSN, rwnd uint32) {
-	a.tx.deferredSack = deferredSack{at: now, cum: uint32(cum), rwnd: rwnd, on: true}
+func (t *sender) deferSack(now clock.Time, cum seq.TSN, rwnd uint32) {
+	t.deferredSack = deferredSack{at: now, cum: uint32(cum), rwnd: rwnd, on: true}
 }
 
 // HasDeferredSack reports whether ProcessDeferredSack would do something.

@@ -40,7 +40,7 @@ func (a *Assoc) handleECN(now clock.Time, c wire.Chunk) {
 		if a.tx.sb.NewCongestionMark(i, seq.TSN(x.TSN)) {
 			a.paths[i].cc.OnECN(now)
 			a.paths[i].count.marks++
-			a.updatePacer(now, i)
+			a.tx.updatePacer(now, i)
 		}
 		a.ecn.cwr, a.ecn.cut = true, seq.TSN(x.TSN)
 	case wire.ChunkCWR:

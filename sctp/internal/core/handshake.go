@@ -81,7 +81,7 @@ func (a *Assoc) t1Timeout(now clock.Time) {
 		h.sendInit = true
 	} else {
 		h.sendEcho = true
-		a.rewindSender() // data that was bundled with it is lost too
+		a.tx.rewind() // data that was bundled with it is lost too
 	}
 }
 
@@ -203,7 +203,7 @@ func (a *Assoc) handleStaleCookie(now clock.Time, c wire.Cause) {
 	h.lifeMS = uint32((rtt + clock.Time(time.Second)) / clock.Time(time.Millisecond))
 	a.setState(CookieWait, "the cookie was stale")
 	h.sendEcho, h.sendInit = false, true
-	a.rewindSender()
+	a.tx.rewind()
 	a.startT1(now)
 }
 
@@ -354,7 +354,7 @@ func (a *Assoc) adoptPeer(now clock.Time, s *cookieState) bool {
 	}
 	a.peer.tag = s.peerTag
 	a.peer.learn(s.features, s.adaptation, s.hasAdaptation)
-	a.rewindSender()
+	a.tx.rewind()
 	a.tx.sb.Shift(s.localTSN - a.tsn)
 	a.tsn = s.localTSN
 	a.addPeerAddrs(&s.addrs, s.remote.Port())
@@ -370,7 +370,7 @@ func (a *Assoc) adoptPeer(now clock.Time, s *cookieState) bool {
 // restart is case A of RFC 9260, Table 12: the peer has lost its side of the
 // association and set up a new one. What was queued or received is dropped.
 func (a *Assoc) restart(now clock.Time, s *cookieState) {
-	a.closeSender(tx.ErrRestart)
+	a.tx.close(tx.ErrRestart)
 	a.failAsconf(tx.ErrRestart) // our addresses are what they were before it
 	a.local.Restarted(a.local.ForRestart(s.local))
 	a.timers.stopAll()

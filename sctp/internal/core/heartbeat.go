@@ -119,7 +119,7 @@ func (a *Assoc) heartbeatTimeout(now clock.Time, i int) {
 	// RFC 7829, Section 3.2, rule 6: "the timeout of a HEARTBEAT chunk MAY be
 	// ignored if data is outstanding towards the destination address"; T3-rtx
 	// counts then.
-	if p.pf && a.inFlight(i) > 0 {
+	if p.pf && a.tx.sb.Flight(i) > 0 {
 		a.armHeartbeat(now, i)
 		return
 	}
@@ -220,7 +220,7 @@ func (a *Assoc) handleHeartbeatAck(now clock.Time, c wire.Chunk) {
 	if p.suspect {
 		a.blackHole(now, i)
 	}
-	if a.inFlightAll() == 0 {
+	if a.tx.sb.TotalFlight() == 0 {
 		// Section 8.1: "MAY choose not to clear the counter if there is
 		// outstanding data": a path may carry small packets and lose large ones.
 		a.errors = 0

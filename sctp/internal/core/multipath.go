@@ -13,46 +13,33 @@ import (
 // largest ssthresh (RTX-SSTHRESH).
 
 // spread reports whether new data goes over all active paths.
-func (a *Assoc) spread() bool { return a.cfg.Multipath && len(a.paths) > 1 }
+func (t *sender) spread() bool { return t.cfg.Multipath && len(*t.paths) > 1 }
 
 // carries reports whether new data may go to path i while d is the data path.
-func (a *Assoc) carries(i, d int) bool { return i == d || a.spread() && a.paths[i].usable() }
-
-// roomAt returns when the congestion window and the pacer let another packet
-// leave on path i: now or later, or 0 if only an acknowledgement can tell.
-func (a *Assoc) roomAt(now clock.Time, i int) clock.Time {
-	p := &a.paths[i]
-	if a.tx.sb.Flight(i) >= p.cc.Cwnd() {
-		return 0
-	}
-	if a.cfg.NoPacing || p.pacer.Budget(now) > 0 {
-		return now
-	}
-	return max(p.pacer.NextTime(now, p.mtu), now)
-}
+func (t *sender) carries(i, d int) bool { return i == d || t.spread() && t.path(i).usable() }
 
 // newPath returns the path for the next packet of new data: of those with room
 // the one with the shortest round trip. If there is none it is d, the data path,
 // on which nothing will be sent either.
-func (a *Assoc) newPath(now clock.Time, d int) int {
+func (t *sender) newPath(now clock.Time, d int) int {
 	best, wake := -1, clock.Time(0)
-	for i := range a.paths {
-		p := &a.paths[i]
+	for i := range *t.paths {
+		p := t.path(i)
 		if !p.usable() {
 			continue
 		}
-		switch at := a.roomAt(now, i); {
+		switch at := t.roomAt(now, i); {
 		case at > now:
 			wake = earliest(wake, at)
-		case at == now && (best < 0 || p.rto.SRTT() < a.paths[best].rto.SRTT()):
+		case at == now && (best < 0 || p.rto.SRTT() < t.path(best).rto.SRTT()):
 			best = i
 		}
 	}
-	if best >= 0 && (best == d || !a.wouldBlock(best)) {
+	if best >= 0 && (best == d || !t.wouldBlock(best)) {
 		return best
 	}
 	if wake != 0 {
-		a.paceUntil(now, wake)
+		t.paceUntil(now, wake)
 	}
 	return d
 }
@@ -60,25 +47,25 @@ func (a *Assoc) newPath(now clock.Time, d int) int {
 // wouldBlock reports whether data on path k, if it takes twice as long as it did
 // lately, as it will after a loss, could stop faster paths: until it has arrived the peer's buffer, and
 // ours, have to hold all that they deliver meanwhile.
-func (a *Assoc) wouldBlock(k int) bool {
-	slow := a.paths[k].rto.SRTT()
-	need := a.paths[k].pmdcs()
-	for i := range a.paths {
-		p := &a.paths[i]
+func (t *sender) wouldBlock(k int) bool {
+	slow := t.path(k).rto.SRTT()
+	need := t.path(k).pmdcs()
+	for i := range *t.paths {
+		p := t.path(i)
 		if fast := p.rto.SRTT(); p.usable() && 0 < fast && fast < slow {
-			need += max(int(2*clock.Time(p.cc.Cwnd())*(slow/1000)/max(fast/1000, 1))-a.tx.sb.Flight(i), 0)
+			need += max(int(2*clock.Time(p.cc.Cwnd())*(slow/1000)/max(fast/1000, 1))-t.sb.Flight(i), 0)
 		}
 	}
-	return min(int64(a.tx.sb.PeerWindow()), a.tx.q.FlightLimit()) < int64(need)
+	return min(int64(t.sb.PeerWindow()), t.q.FlightLimit()) < int64(need)
 }
 
 // slowest returns the round-trip time of the slowest path that data takes, 0 if
 // it takes one only. Until the slowest has delivered, what faster ones did stays
 // in the send buffer.
-func (a *Assoc) slowest() (rtt clock.Time) {
-	if a.spread() {
-		for i := range a.paths {
-			if p := &a.paths[i]; p.usable() {
+func (t *sender) slowest() (rtt clock.Time) {
+	if t.spread() {
+		for i := range *t.paths {
+			if p := t.path(i); p.usable() {
 				rtt = max(rtt, p.rto.SRTT())
 			}
 		}
@@ -89,18 +76,18 @@ func (a *Assoc) slowest() (rtt clock.Time) {
 // repairPath returns the path for retransmissions: of those with room the one
 // with the largest slow start threshold, as it has lost the least. d is the
 // answer if there is none.
-func (a *Assoc) repairPath(now clock.Time, d int) int {
-	if i := a.tx.detour - 1; i >= 0 && i < len(a.paths) && a.paths[i].usable() {
+func (t *sender) repairPath(now clock.Time, d int) int {
+	if i := t.detour - 1; i >= 0 && i < len(*t.paths) && t.path(i).usable() {
 		return i
 	}
 	best := -1
-	for i := range a.paths {
-		p := &a.paths[i]
-		if !p.usable() || !a.tx.sb.Permit() && a.roomAt(now, i) != now {
+	for i := range *t.paths {
+		p := t.path(i)
+		if !p.usable() || !t.sb.Permit() && t.roomAt(now, i) != now {
 			continue
 		}
-		if best < 0 || p.cc.Ssthresh() > a.paths[best].cc.Ssthresh() ||
-			p.cc.Ssthresh() == a.paths[best].cc.Ssthresh() && p.rto.SRTT() < a.paths[best].rto.SRTT() {
+		if best < 0 || p.cc.Ssthresh() > t.path(best).cc.Ssthresh() ||
+			p.cc.Ssthresh() == t.path(best).cc.Ssthresh() && p.rto.SRTT() < t.path(best).rto.SRTT() {
 			best = i
 		}
 	}
@@ -113,42 +100,34 @@ func (a *Assoc) repairPath(now clock.Time, d int) int {
 // unblock sends the chunk that keeps the peer's buffer full once more, by a
 // faster path that has nothing else to do: a slow path must not set the pace of
 // all. It reports whether there is such a chunk, which then is marked.
-func (a *Assoc) unblock(now clock.Time) bool {
-	t := &a.tx
-	if !a.state.canSendData() || !t.q.Pending() || t.sb.HasRtx() {
+func (t *sender) unblock(now clock.Time) bool {
+	if !t.q.Pending() || t.sb.HasRtx() {
 		return false
 	}
 	slow, since, ok := t.sb.Blocker()
 	if !ok {
 		return false
 	}
-	for i := range a.paths {
-		p := &a.paths[i]
-		if i == slow || !p.usable() || t.sb.PeerWindow() >= p.pmdcs() || a.roomAt(now, i) != now {
+	for i := range *t.paths {
+		p := t.path(i)
+		if i == slow || !p.usable() || t.sb.PeerWindow() >= p.pmdcs() || t.roomAt(now, i) != now {
 			continue
 		}
 		// Not at once: the buffer may just be full because it is small. Nor if the
 		// chunk is about to arrive anyway.
-		rtt, takes := p.rto.SRTT(), a.paths[slow].rto.SRTT()
+		rtt, takes := p.rto.SRTT(), t.path(slow).rto.SRTT()
 		switch from := since + rtt + takes/4; {
 		case rtt == 0 || from+rtt >= since+takes || now+rtt >= since+takes:
 		case from > now:
-			a.paceUntil(now, from)
+			t.paceUntil(now, from)
 		default:
 			t.sb.MarkBlocker()
-			a.tx.q.PickKey()
+			t.q.PickKey()
 			t.detour = i + 1
 			return true
 		}
 	}
 	return false
-}
-
-// paceUntil sets the timer of the pacer, unless it expires earlier.
-func (a *Assoc) paceUntil(now, at clock.Time) {
-	if was := a.timers.one[timerPace]; was <= now || at < was {
-		a.timers.set(timerPace, at)
-	}
 }
 
 // sackPacketsShift is where in the flags of a SACK the delayed-ack algorithm of

@@ -25,13 +25,13 @@ func TestDataSpreadsOverPaths(t *testing.T) {
 	p.confirmAll()
 	a := p.a.assoc
 	a.paths[0].rto.Sample(clock.Time(30 * time.Millisecond))
-	if !a.spread() || a.newPath(p.now, 0) != 1 {
-		t.Fatalf("new data takes path %d, want the one with the shorter round trip", a.newPath(p.now, 0))
+	if !a.tx.spread() || a.tx.newPath(p.now, 0) != 1 {
+		t.Fatalf("new data takes path %d, want the one with the shorter round trip", a.tx.newPath(p.now, 0))
 	}
 	p.a.send(0, 100_000)
 	p.a.flush()
 	for i := range a.paths {
-		if f := a.inFlight(i); f < a.paths[i].cc.Cwnd() {
+		if f := a.tx.sb.Flight(i); f < a.paths[i].cc.Cwnd() {
 			t.Errorf("path %d has %d bytes in flight and a window of %d", i, f, a.paths[i].cc.Cwnd())
 		}
 	}
@@ -76,17 +76,17 @@ func TestRepairsTakeTheBestPath(t *testing.T) {
 	p.confirmAll()
 	a := p.a.assoc
 	a.paths[1].cc.OnTimeout(p.now)
-	if got := a.repairPath(p.now, 1); got != 0 {
+	if got := a.tx.repairPath(p.now, 1); got != 0 {
 		t.Errorf("repairs take path %d, want 0: its ssthresh is larger", got)
 	}
 	a.paths[0].cc.OnTimeout(p.now)
 	a.paths[0].cc.OnTimeout(p.now)
 	a.paths[1].cc.Reset()
-	if got := a.repairPath(p.now, 0); got != 1 {
+	if got := a.tx.repairPath(p.now, 0); got != 1 {
 		t.Errorf("repairs take path %d, want 1", got)
 	}
 	a.paths[1].pf = true
-	if got := a.repairPath(p.now, 0); got != 0 {
+	if got := a.tx.repairPath(p.now, 0); got != 0 {
 		t.Errorf("repairs take path %d, want the one that is active", got)
 	}
 }
@@ -102,19 +102,19 @@ func TestSlowPathIsKeptFromBlocking(t *testing.T) {
 	p.confirmAll()
 	a := p.a.assoc
 	a.tx.sb.SetPeerWindow(4 << 20)
-	if a.wouldBlock(1) || a.wouldBlock(0) {
+	if a.tx.wouldBlock(1) || a.tx.wouldBlock(0) {
 		t.Error("with an empty buffer of 4 MB a path is held back")
 	}
 	a.tx.sb.SetPeerWindow(50_000)
-	if !a.wouldBlock(1) || a.wouldBlock(0) {
-		t.Errorf("with a window of 50 kB: slow path held back %v, fast one %v; want true, false", a.wouldBlock(1), a.wouldBlock(0))
+	if !a.tx.wouldBlock(1) || a.tx.wouldBlock(0) {
+		t.Errorf("with a window of 50 kB: slow path held back %v, fast one %v; want true, false", a.tx.wouldBlock(1), a.tx.wouldBlock(0))
 	}
 	// While the fast path is away the slow one gets data.
 	a.tx.sb.SetPeerWindow(15_000)
 	a.paths[0].pf = true
 	p.a.send(0, 100_000)
 	p.a.flush()
-	if a.inFlight(1) == 0 {
+	if a.tx.sb.Flight(1) == 0 {
 		t.Fatal("nothing in flight on the slow path")
 	}
 	a.paths[0].pf = false

@@ -2,32 +2,9 @@ package core
 
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
-	"github.com/weftstack/weft/sctp/internal/core/pace"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
-
-// built describes a packet that was built.
-type built struct {
-	Tuple
-	path int // -1 for a packet that stands alone
-	ecn  uint8
-	// oversize tells that it is longer than the path MTU has become, so that IP
-	// has to fragment it.
-	oversize bool
-}
-
-// carry keeps a packet that was built but did not fit the batch, for the next one.
-type carry struct {
-	built
-	data []byte
-	full bool
-}
-
-func (c *carry) put(p built, data []byte) {
-	c.built, c.full = p, true
-	c.data = append(c.data[:0], data...)
-}
 
 // nextPacket appends the next packet to b.
 func (a *Assoc) nextPacket(now clock.Time, b []byte) ([]byte, built, bool) {
@@ -66,15 +43,15 @@ func (a *Assoc) nextPacket(now clock.Time, b []byte) ([]byte, built, bool) {
 		return a.appendProbe(b, now, i), built{Tuple: a.paths[i].Tuple, path: -1}, true
 	}
 	d, due := a.dataPath(), a.tx.sb.ForwardDue()
-	spread := a.spread()
+	spread := a.tx.spread()
 	if spread {
-		d = a.newPath(now, d)
+		d = a.tx.newPath(now, d)
 	}
-	d, named := a.newDataPath(now, d)
+	d, named := a.tx.newDataPath(now, d)
 	a.tx.q.PickKey()
 	if i, ok := a.duePath(now, d); ok {
 		carrier := d
-		if spread && !named && i != d && a.paths[i].usable() && a.roomAt(now, i) == now && !a.wouldBlock(i) {
+		if spread && !named && i != d && a.paths[i].usable() && a.tx.roomAt(now, i) == now && !a.tx.wouldBlock(i) {
 			carrier = i // data goes with what is due
 		}
 		queued := a.ctl.n
@@ -86,9 +63,9 @@ func (a *Assoc) nextPacket(now clock.Time, b []byte) ([]byte, built, bool) {
 			return a.nextPacket(now, b)
 		}
 	}
-	for again := true; again; again = spread && a.unblock(now) {
+	for again := true; again; again = spread && a.state.canSendData() && a.tx.unblock(now) {
 		for last := -1; ; {
-			i := a.rtxPath(now, d)
+			i := a.tx.repairTo(now, d)
 			if i == last {
 				break
 			}
@@ -157,12 +134,12 @@ func (a *Assoc) sackPath(d int) int {
 	return d
 }
 
-// rtxPath returns where chunks marked for retransmission go.
-func (a *Assoc) rtxPath(now clock.Time, d int) int {
-	if a.spread() {
-		return a.repairPath(now, d)
+// repairTo returns where chunks marked for retransmission go.
+func (t *sender) repairTo(now clock.Time, d int) int {
+	if t.spread() {
+		return t.repairPath(now, d)
 	}
-	if i := a.tx.rtxPath; i < len(a.paths) && a.paths[i].usable() {
+	if i := t.rtxPath; i < len(*t.paths) && t.path(i).usable() {
 		return i
 	}
 	return d
@@ -189,7 +166,7 @@ func (a *Assoc) buildInit(b []byte, now clock.Time) ([]byte, built) {
 func (a *Assoc) buildCookieEcho(b []byte, now clock.Time) ([]byte, built) {
 	h, at := &a.hs, len(b)
 	p := &a.paths[h.path]
-	d, _ := a.newDataPath(now, h.path)
+	d, _ := a.tx.newDataPath(now, h.path)
 	a.tx.q.PickKey()
 	h.sendEcho = false
 	if h.sentAt == 0 {
@@ -253,7 +230,7 @@ func (a *Assoc) buildPacket(b []byte, now clock.Time, i, d int) (_ []byte, ecn u
 	}
 	b = a.ctl.appendTo(b, i, end-len(b), p.mtu-wire.HeaderLen, p.confirmed)
 	b = a.appendReconfig(b, now, i, end-len(b))
-	data := !short && a.state.canSendData() && p.confirmed && a.dataReady(now, i, d)
+	data := !short && a.state.canSendData() && p.confirmed && a.tx.dataReady(now, i, d)
 	if a.rx.sack.Pending() && i == a.sackPath(d) && (len(b) > begin || a.rx.sack.Due(now) || data && a.bundlesSack(now)) && p.confirmed {
 		// Section 6.1: "the sender SHOULD create a SACK chunk and bundle it with
 		// the outbound DATA chunk".
@@ -309,73 +286,6 @@ func (a *Assoc) appendShutdown(b []byte, end int) []byte {
 	return b
 }
 
-// dataReady reports whether there may be a DATA or FORWARD-TSN chunk for path i.
-func (a *Assoc) dataReady(now clock.Time, i, d int) bool {
-	sb := a.tx.sb
-	if i == d && sb.ForwardDue() {
-		return true
-	}
-	if sb.HasRtx() {
-		return i == a.rtxPath(now, d) && (sb.Permit() || a.mayFill(now, i))
-	}
-	return i == d && a.tx.q.Pending() && (sb.Permit() || a.mayFill(now, i)) && a.windowOpen(now, i)
-}
-
-// mayFill reports whether the congestion window and the pacer let another packet
-// leave on path i. RFC 9260, Section 6.1, B: not with cwnd or more bytes
-// outstanding, and exceeding it by less than a packet otherwise.
-func (a *Assoc) mayFill(now clock.Time, i int) bool {
-	p := &a.paths[i]
-	flight, cwnd := a.tx.sb.Flight(i), p.cc.Cwnd()
-	if flight == 0 && p.lastData != 0 && now > p.lastData {
-		p.cc.OnIdle(now-p.lastData, p.rto.Value())
-		p.lastData = 0
-		cwnd = p.cc.Cwnd()
-	}
-	if a.cfg.MaxBurst > 0 {
-		cwnd = pace.MaxBurst(cwnd, p.burstFrom, p.pmdcs(), a.cfg.MaxBurst)
-	}
-	// Section 7.2.1: after a retransmission timeout "only one packet is allowed
-	// to be in flight until successful acknowledgement".
-	if flight >= cwnd || p.single && flight > 0 {
-		return false
-	}
-	if a.cfg.NoPacing || p.pacer.Budget(now) > 0 {
-		return true
-	}
-	at := p.pacer.NextTime(now, p.mtu)
-	if at <= now {
-		return true
-	}
-	a.paceUntil(now, at)
-	return false
-}
-
-// windowOpen reports whether the peer's receive window lets new data leave, or
-// whether it is time for a zero window probe (RFC 9260, Section 6.1, A). It also
-// is where the Nagle algorithm waits.
-func (a *Assoc) windowOpen(now clock.Time, i int) bool {
-	t := &a.tx
-	if t.cork == corkAll || t.cork == corkTail && t.q.Unsent() < int64(a.paths[i].pmdcs()-t.q.HeaderLen()) {
-		return false
-	}
-	if a.cfg.Bundle && t.sb.Flight(i) > 0 && !t.q.Fills(a.paths[i].pmdcs()) {
-		return false
-	}
-	if !t.sb.ZeroWindow() || t.mayProbe {
-		return true
-	}
-	// "The sender SHOULD send the first zero window probe after 1 RTO when it
-	// detects that the receiver has closed its window and SHOULD increase the
-	// probe interval exponentially afterwards." Not before everything
-	// outstanding is acknowledged.
-	if t.sb.Outstanding() == 0 && !a.timers.running(timerProbe) {
-		wait := min(a.paths[i].rto.Value()<<min(t.probes, 16), clock.Time(a.cfg.RTOMax))
-		a.timers.set(timerProbe, now+wait)
-	}
-	return false
-}
-
 // appendData appends DATA chunks to the packet that ends before b[end]: first
 // those to be retransmitted, then new ones (RFC 9260, Section 6.1, C and E).
 func (a *Assoc) appendData(b []byte, now clock.Time, i, d, end int) ([]byte, uint8) {
@@ -383,7 +293,7 @@ func (a *Assoc) appendData(b []byte, now clock.Time, i, d, end int) ([]byte, uin
 	before, full := len(b), p.pmdcs()
 	permit, over := sb.Permit(), sb.Flight(i) >= p.cc.Cwnd()
 	rtx := false
-	if sb.HasRtx() && (permit || a.mayFill(now, i)) && (i == a.rtxPath(now, d) || !a.state.connected()) {
+	if sb.HasRtx() && (permit || a.tx.mayFill(now, i)) && (i == a.tx.repairTo(now, d) || !a.state.connected()) {
 		if n := sb.RtxSize(); n > full && len(b)+n > end && before-end+p.mtu <= wire.HeaderLen+p.reserve {
 			end = before + n // Section 6.9: IP fragments it; it cannot be cut again
 		}
@@ -393,7 +303,7 @@ func (a *Assoc) appendData(b []byte, now clock.Time, i, d, end int) ([]byte, uin
 		}
 		t.detour = 0
 	}
-	if i == d && !sb.HasRtx() && t.q.Pending() && (permit || rtx || a.mayFill(now, i)) && a.windowOpen(now, i) {
+	if i == d && !sb.HasRtx() && t.q.Pending() && (permit || rtx || a.tx.mayFill(now, i)) && a.tx.windowOpen(now, i) {
 		probe := sb.ZeroWindow()
 		most := 0
 		if len(a.paths) > 1 {

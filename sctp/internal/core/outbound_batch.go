@@ -57,7 +57,7 @@ func (a *Assoc) pollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byt
 			a.tx.segSize = tx.SegSize
 			copy(header[:], o.header[:])
 			if *o = (openBatch{}); !fast {
-				a.closeBatch(&tx)
+				a.tx.closeBatch(&tx)
 				a.stats.PacketsSent += uint64(tx.Segs)
 				return buf, tx, true
 			}
@@ -71,7 +71,7 @@ func (a *Assoc) pollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byt
 		// The next packet may be larger than the first, and then goes by itself: it
 		// has to fit, too.
 		if tx.Segs > 0 && cap(buf)-len(buf) < largest {
-			tx.Last = a.Idle(now) && !a.spread()
+			tx.Last = a.Idle(now) && !a.tx.spread()
 			full = true
 			break
 		}
@@ -98,7 +98,7 @@ func (a *Assoc) pollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byt
 			// With multipath another path may come next. A SACK that waited for the end of the batch
 			// may leave with the next packet for which data waits, even if the peer's window is too
 			// small for that data.
-			tx.Last = tx.Segs > 0 && !a.spread() && !(a.tx.sackAtEnd && a.rx.sack.Pending())
+			tx.Last = tx.Segs > 0 && !a.tx.spread() && !(a.tx.sackAtEnd && a.rx.sack.Pending())
 			break
 		}
 		n := len(buf) - at
@@ -114,7 +114,7 @@ func (a *Assoc) pollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byt
 			a.slow |= slowReplies
 			buf = buf[:at]
 			if open {
-				a.closeBatch(&tx)
+				a.tx.closeBatch(&tx)
 			}
 			a.stats.PacketsSent += uint64(tx.Segs)
 			return buf, tx, true
@@ -125,7 +125,7 @@ func (a *Assoc) pollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byt
 			break
 		}
 		if !a.tx.q.Pending() && a.Idle(now) {
-			tx.Last = !a.spread()
+			tx.Last = !a.tx.spread()
 			break
 		}
 		if tx.Segs == 1 && a.restIsNewData(now, first, &tx, false) {
@@ -143,19 +143,10 @@ func (a *Assoc) pollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byt
 			a.tx.sb.SetUnsent(n)
 			return buf[:start], Transmit{}, false
 		}
-		a.closeBatch(&tx)
+		a.tx.closeBatch(&tx)
 	}
 	a.stats.PacketsSent += uint64(tx.Segs)
 	return buf, tx, len(buf) > start
-}
-
-// largestPacket returns the size of the largest packet that PollTransmit makes,
-// save for one that has to be fragmented.
-func (a *Assoc) largestPacket() (n int) {
-	for i := range a.paths {
-		n = max(n, a.paths[i].mtu)
-	}
-	return n
 }
 
 // smallPacket is more than an acknowledgement takes that reports no gaps.
@@ -178,7 +169,7 @@ func (a *Assoc) restIsNewData(now clock.Time, i int, tx *Transmit, begun bool) b
 	if p := &a.paths[i]; a.slow&slowBatch != 0 || !p.usable() || tx.Local != p.home {
 		return false
 	}
-	if a.spread() || i != a.dataPath() || tx.ECN != a.dataECN() || !begun && a.rx.sack.Pending() && !a.tx.sackAtEnd || a.authDue(i) {
+	if a.tx.spread() || i != a.dataPath() || tx.ECN != a.dataECN() || !begun && a.rx.sack.Pending() && !a.tx.sackAtEnd || a.authDue(i) {
 		return false
 	}
 	_, due := a.duePath(now, i)
@@ -215,7 +206,7 @@ func (a *Assoc) firstData(now clock.Time, b []byte) (_ []byte, p built, ok bool)
 func (a *Assoc) nextData(now clock.Time, b []byte, i int, header []byte) (_ []byte, ecn uint8, ok bool) {
 	t, p, at := &a.tx, &a.paths[i], len(b)
 	sb, end, full := t.sb, at+p.mtu, p.pmdcs()
-	if !sb.OnlyNew() || !t.q.Pending() || !a.mayFill(now, i) || !a.windowOpen(now, i) {
+	if !sb.OnlyNew() || !t.q.Pending() || !a.tx.mayFill(now, i) || !a.tx.windowOpen(now, i) {
 		return b, 0, false
 	}
 	b = append(b, header...)
@@ -248,4 +239,13 @@ func (a *Assoc) onlyAcks() bool {
 	t := &a.tx
 	return a.slow&slowToSend == 0 && !t.q.Pending() && !t.q.HasUnblocked() && !(t.busy && t.q.Empty()) &&
 		!t.sb.HasRtx() && !t.sb.ForwardDue() && !a.BatchOpen() && a.paths[a.dataPath()].confirmed
+}
+
+// largestPacket returns the size of the largest packet that PollTransmit makes,
+// save for one that has to be fragmented.
+func (a *Assoc) largestPacket() (n int) {
+	for i := range a.paths {
+		n = max(n, a.paths[i].mtu)
+	}
+	return n
 }

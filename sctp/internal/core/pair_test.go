@@ -298,7 +298,7 @@ func (p *pair) driveUntil(limit time.Duration, cond func() bool) bool {
 // idle reports whether both ends have sent everything and had it acknowledged.
 func (p *pair) idle() bool {
 	for _, h := range []*host{p.a, p.z} {
-		if h.assoc == nil || !h.assoc.senderDry() {
+		if h.assoc == nil || !h.assoc.tx.dry() {
 			return false
 		}
 	}

@@ -54,7 +54,7 @@ func (a *Assoc) PathStats(i int) PathStats {
 	c := &p.count
 	return PathStats{Tuple: p.Tuple, Active: p.active, Confirmed: p.confirmed, Primary: i == a.primary, PotentiallyFailed: p.pf,
 		SRTT: time.Duration(p.rto.SRTT()), RTTVar: time.Duration(p.rto.Var()), RTO: time.Duration(p.rto.Value()),
-		CWND: p.cc.Cwnd(), SSThresh: p.cc.Ssthresh(), InFlight: a.inFlight(i), MTU: p.mtu, Errors: p.errors,
+		CWND: p.cc.Cwnd(), SSThresh: p.cc.Ssthresh(), InFlight: a.tx.sb.Flight(i), MTU: p.mtu, Errors: p.errors,
 		PacketsSent: c.packets, BytesSent: c.bytes, Timeouts: c.timeouts, Heartbeats: c.heartbeats, HeartbeatsAcked: c.acked,
 		CongestionMarks: c.marks, MTUProbes: c.probes, BlackHoles: c.holes, SpuriousLosses: c.undone}
 }

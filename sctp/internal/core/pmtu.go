@@ -37,7 +37,7 @@ func (a *Assoc) followMTU(i int) {
 }
 
 // watchSizes tells the scoreboard which packets of path i to watch.
-func (t *dataSender) watchSizes(i int, p *path) {
+func (t *sender) watchSizes(i int, p *path) {
 	t.sb.WatchSizes(i, p.mtu, p.mtu-p.plpmtu.Unquestioned(), p.plpmtu.Wanted())
 }
 

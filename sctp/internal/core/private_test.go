@@ -35,3 +35,7 @@ func outstanding(s *tx.Scoreboard, t seq.TSN) reflect.Value {
 
 // fill makes a pointer that private returned point to something.
 func fill(v reflect.Value) { v.Set(reflect.New(v.Type().Elem())) }
+
+// setField sets a field, or one of a field, of what p points to, which may be of another
+// package.
+func setField(p any, path string, v any) { private(p, path).Set(reflect.ValueOf(v)) }

@@ -165,7 +165,7 @@ func (a *Assoc) reconfigTimeout(now clock.Time) {
 		return
 	}
 	a.stats.Timeouts++
-	if a.state == ShutdownReceived && a.senderDry() && r.GiveUp(now, ErrShutdown) {
+	if a.state == ShutdownReceived && a.tx.dry() && r.GiveUp(now, ErrShutdown) {
 		a.progressShutdown(now)
 		return
 	}
@@ -186,7 +186,7 @@ func (a *Assoc) reconfigTimeout(now clock.Time) {
 }
 
 // reconfigSender is the sending side as RE-CONFIG sees it: see [reconfig.Sender].
-type reconfigSender struct{ t *dataSender }
+type reconfigSender struct{ t *sender }
 
 func (s reconfigSender) Streams() int { return s.t.streams }
 

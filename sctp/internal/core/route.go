@@ -18,7 +18,7 @@ func (a *Assoc) setRoute(m *tx.Message) error {
 		m.Via(i)
 	}
 	if m.Keyed {
-		if !a.auth.On || !a.auth.Must.Has(a.dataType()) {
+		if !a.auth.On || !a.auth.Must.Has(a.tx.dataType()) {
 			return requests.ErrNotSupported
 		}
 		if !a.auth.Usable(m.Key) {
@@ -30,8 +30,8 @@ func (a *Assoc) setRoute(m *tx.Message) error {
 }
 
 // dataType returns the type of the chunks that carry user data.
-func (a *Assoc) dataType() wire.ChunkType {
-	if a.tx.q.Interleaving() {
+func (t *sender) dataType() wire.ChunkType {
+	if t.q.Interleaving() {
 		return wire.ChunkIData
 	}
 	return wire.ChunkData
@@ -43,17 +43,18 @@ func (a *Assoc) dataType() wire.ChunkType {
 // user explicitly specifies the destination transport address". Otherwise it is d:
 // also when that path cannot be used, because the endpoint "SHOULD try to send the
 // data to an alternate active destination transport address if one exists".
-func (a *Assoc) newDataPath(now clock.Time, d int) (i int, named bool) {
-	if i := a.tx.q.NextRoute(now); i >= 0 && a.paths[i].usable() {
+func (t *sender) newDataPath(now clock.Time, d int) (i int, named bool) {
+	if i := t.q.NextRoute(now); i >= 0 && t.path(i).usable() {
 		return i, true
 	}
 	return d, false
 }
 
-// takesNew reports whether the new data that is sent first may go to path i.
-func (a *Assoc) takesNew(now clock.Time, i int) bool {
-	d, named := a.newDataPath(now, a.dataPath())
-	return i == d || !named && a.carries(i, d)
+// takesNew reports whether the new data that is sent first may go to path i; d is the data
+// path.
+func (t *sender) takesNew(now clock.Time, i, d int) bool {
+	to, named := t.newDataPath(now, d)
+	return i == to || !named && t.carries(i, to)
 }
 
 // dataKey returns the place of the key that authenticates the packet being built.

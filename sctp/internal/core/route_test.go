@@ -94,7 +94,7 @@ func TestMessagesForRemovedAddress(t *testing.T) {
 		}
 	}
 	p.a.flush()
-	if f := a.inFlight(1); f == 0 || !a.tx.q.Routed() {
+	if f := a.tx.sb.Flight(1); f == 0 || !a.tx.q.Routed() {
 		t.Fatalf("%d bytes in flight, messages wait %v", f, a.tx.q.Routed())
 	}
 	a.removePath(1)

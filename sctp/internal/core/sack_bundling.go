@@ -24,7 +24,7 @@ func (a *Assoc) bundlesSack(now clock.Time) bool {
 		t.sackAtEnd = a.sackCanWait(now) && a.tx.q.MoreSegments(now)
 		return !t.sackAtEnd
 	case t.sackAtEnd:
-		return a.sackFits(now)
+		return a.tx.sackFits(now)
 	}
 	return true
 }
@@ -38,8 +38,8 @@ func (a *Assoc) sackCanWait(now clock.Time) bool {
 
 // sackFits reports whether the next packet of a batch ends a message or a segmented send, and
 // is no longer than the others with a SACK in it, or is the last for which there is data.
-func (a *Assoc) sackFits(now clock.Time) bool {
-	q := a.tx.q
+func (t *sender) sackFits(now clock.Time) bool {
+	q := t.q
 	left, ok := q.LastPart(now)
-	return ok && (q.Unsent() == left || int64(wire.HeaderLen+wire.SackHeaderLen+q.HeaderLen())+(left+3)&^3 <= int64(a.tx.segSize))
+	return ok && (q.Unsent() == left || int64(wire.HeaderLen+wire.SackHeaderLen+q.HeaderLen())+(left+3)&^3 <= int64(t.segSize))
 }

@@ -213,6 +213,7 @@ func TestSackWaitsForDataAlone(t *testing.T) {
 	} {
 		a, q, sb := *u.a, *u.a.tx.q, *u.a.tx.sb
 		a.tx.q, a.tx.sb = &q, &sb
+		a.tx.share(&a.cfg, &a.paths, &a.timers)
 		f(&a)
 		a.slow = a.findSlowReasons()
 		if a.sackCanWait(u.now) {

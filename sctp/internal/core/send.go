@@ -8,40 +8,6 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// dataSender is the sending half of an association: the messages, what is in flight,
-// and the peer's window.
-type dataSender struct {
-	q       *tx.Queue
-	sb      *tx.Scoreboard
-	streams int
-	// mayProbe allows one chunk into a closed window, probes counts how many
-	// have gone there in a row (RFC 9260, Section 6.1, A).
-	mayProbe bool
-	probes   int
-	// heard tells that a SACK came since T3 expired last.
-	heard bool
-	// rtxPath is where chunks marked by T3 go: another path than the one that
-	// lost them, if there is one.
-	rtxPath int
-	// detour is the path, plus one, by which the chunk that unblock marked goes.
-	detour       int
-	busy         bool // something was sent since EventDry
-	carry        carry
-	tune         tx.BufferTuner
-	cork         cork       // new data waits
-	openBatch    *openBatch // nil until one is
-	pipelined    int        // messages, up to corkPipelined, that were sent while others were under way
-	sackAt       uint64     // packets with data sent when the last SACK came
-	deferredSack deferredSack
-	// segSize is how long the packets of the batch being made are, 0 before the
-	// first; sackAtEnd tells that a SACK goes with a later one.
-	segSize   int
-	sackAtEnd bool
-	// released are those of the queue that a restart of the peer replaced.
-	released        []tx.Release
-	bytes, messages uint64
-}
-
 // openSender makes an empty send queue and scoreboard.
 func (a *Assoc) openSender() {
 	released := a.tx.released
@@ -49,7 +15,8 @@ func (a *Assoc) openSender() {
 		released = a.tx.q.TakeReleases(released)
 	}
 	restarted := a.tx.q != nil
-	a.tx = dataSender{streams: int(a.cfg.OutStreams), bytes: a.tx.bytes, messages: a.tx.messages, released: released}
+	a.tx = sender{streams: int(a.cfg.OutStreams), bytes: a.tx.bytes, messages: a.tx.messages, released: released}
+	a.tx.share(&a.cfg, &a.paths, &a.timers)
 	if a.tx.q, a.tx.sb = &a.first.q, &a.first.sb; restarted {
 		a.tx.q, a.tx.sb = new(tx.Queue), new(tx.Scoreboard)
 	}
@@ -75,38 +42,11 @@ func (a *Assoc) openPeer(streams int, rwnd uint32) {
 	t.sb.SetPeerWindow(int(rwnd))
 }
 
-// closeSender releases all messages with err, nil meaning ErrClosed.
-func (a *Assoc) closeSender(err error) {
-	if err == nil {
-		err = ErrClosed
-	}
-	a.tx.q.Close(err)
-	if a.tx.openBatch != nil {
-		*a.tx.openBatch = openBatch{}
-	}
-	a.tx.carry.full = false
-}
-
 // senderBegun reports whether any data was sent.
 func (a *Assoc) senderBegun() bool { return a.tx.sb.NextTSN() != a.tsn }
 
 // allSent reports whether nothing is outstanding and nothing may be sent.
-func (t *dataSender) allSent() bool { return t.sb.Outstanding() == 0 && !t.q.Pending() }
-
-// senderDry reports whether everything was sent and acknowledged.
-func (a *Assoc) senderDry() bool { return a.tx.q.Empty() && a.tx.sb.Outstanding() == 0 }
-
-// rewindSender marks what was sent along with a COOKIE ECHO to be sent again.
-func (a *Assoc) rewindSender() {
-	for i := range a.paths {
-		a.tx.sb.MarkPath(i)
-		a.timers.setPath(timerT3, i, 0)
-	}
-}
-
-func (a *Assoc) inFlight(i int) int { return a.tx.sb.Flight(i) }
-
-func (a *Assoc) inFlightAll() int { return a.tx.sb.TotalFlight() }
+func (t *sender) allSent() bool { return t.sb.Outstanding() == 0 && !t.q.Pending() }
 
 // Send queues a message. It takes m.Body by reference: the bytes must not
 // change until the owner is released (TakeReleases). It returns ErrWouldBlock
@@ -214,7 +154,7 @@ func (a *Assoc) takeSack(now clock.Time, x *wire.Sack) {
 		return
 	}
 	a.stats.SacksReceived++
-	a.tx.sackAt = a.dataPackets()
+	a.tx.sackAt = a.tx.dataPackets()
 	res, err := a.tx.sb.HandleSack(now, x)
 	a.takeAck(now, res, err)
 	if a.state != Closed {
@@ -234,7 +174,7 @@ func (a *Assoc) takeAck(now clock.Time, res *tx.SackResult, err error) {
 	}
 	a.tx.heard = true
 	if sb.Probing() {
-		a.windowGrew(now)
+		a.tx.windowGrew(now)
 	}
 	for i := range a.paths {
 		pa, p := &res.Paths[i], &a.paths[i]
@@ -253,14 +193,14 @@ func (a *Assoc) takeAck(now clock.Time, res *tx.SackResult, err error) {
 			p.aliveAt, p.suspect = now, false
 		}
 		if pa.Loss {
-			a.lossOn(i)
+			a.tx.lossOn(i)
 			p.cc.OnLoss(now)
 			a.tx.rtxPath = i // Section 6.4: back to where it was sent first
 		}
 		if pa.Acked > 0 || pa.Loss {
-			a.updatePacer(now, i)
+			a.tx.updatePacer(now, i)
 		}
-		a.undoLoss(now, i)
+		a.tx.undoLoss(now, i)
 		switch {
 		case sb.FlightChunks(i) == 0 && !sb.ForwardOutstanding():
 			a.timers.setPath(timerT3, i, 0) // Section 6.3.2, R2
@@ -275,60 +215,24 @@ func (a *Assoc) takeAck(now clock.Time, res *tx.SackResult, err error) {
 		a.timers.set(timerProbe, 0)
 	}
 	a.checkSizes(now)
-	a.tx.retune(now, res, a.slowest())
+	a.tx.retune(now, res, a.tx.slowest())
 	a.tx.report(a)
 }
 
-// windowGrew sends the window probes again that fit the window by now. The timeout of
-// their path returns to what was measured: it was doubled to ask the peer ever less often
-// whether it has room, not because the path is slow.
-func (a *Assoc) windowGrew(now clock.Time) {
-	for i := range a.paths {
-		p := &a.paths[i]
-		if !a.tx.sb.ResendProbes(now, i, p.rto.Min()) {
-			continue
-		}
-		p.rto.EndBackoff()
-		a.tx.rtxPath = i
-		if a.timers.runningPath(timerT3, i) {
-			a.timers.setPath(timerT3, i, now+p.rto.Value())
-		}
-	}
-}
-
-// retune adapts how much may be queued to what the paths hold.
-func (t *dataSender) retune(now clock.Time, res *tx.SackResult, slowest clock.Time) {
-	n, rtt := 0, clock.Time(0)
-	for i := range res.Paths {
-		n += res.Paths[i].Acked
-		rtt = max(rtt, res.Paths[i].AckRTT)
-	}
-	t.tune.Ack(now, n, rtt)
-	t.q.SetSoftLimit(t.tune.Limit(slowest), t.tune.LowRTT(slowest))
-}
-
 // report turns what the send queue has to say into events.
-func (t *dataSender) report(a *Assoc) {
+func (t *sender) report(a *Assoc) {
 	if t.q.KeysFreed() {
 		a.tellFreeKeys()
 	}
 	if t.q.Unblocked() {
 		a.events.push(Event{Kind: EventWritable})
 	}
-	if t.busy && a.senderDry() {
+	if t.busy && a.tx.dry() {
 		t.busy = false
 		if a.cfg.TellDry {
 			a.events.push(Event{Kind: EventDry})
 		}
 	}
-}
-
-func (a *Assoc) updatePacer(now clock.Time, i int) {
-	if a.cfg.NoPacing {
-		return
-	}
-	p := &a.paths[i]
-	p.pacer.Update(now, p.cc.Cwnd(), a.baseRTT(i), p.cc.Cwnd() < p.cc.Ssthresh())
 }
 
 // handleCumAck takes in the cumulative TSN ack of a SHUTDOWN chunk. It reports
@@ -352,7 +256,7 @@ func (a *Assoc) t3Timeout(now clock.Time, i int) {
 	p.count.timeouts++
 	refused := t.heard && t.sb.OnlyProbes(i)
 	if !refused { // Section 6.1, A: "Zero window probing does not affect the calculation of cwnd."
-		a.lossOn(i)
+		a.tx.lossOn(i)
 		p.cc.OnTimeout(now) // E1
 	}
 	p.rto.Backoff() // E2
@@ -369,7 +273,7 @@ func (a *Assoc) t3Timeout(now clock.Time, i int) {
 	if t.sb.FlightChunks(i) > 0 { // RACK takes some for still on their way
 		a.timers.setPath(timerT3, i, now+p.rto.Value())
 	}
-	a.updatePacer(now, i)
+	a.tx.updatePacer(now, i)
 	t.rtxPath = i
 	if !probing {
 		t.rtxPath = a.otherPath(i)
@@ -395,12 +299,12 @@ func (a *Assoc) lossTimeout(now clock.Time) {
 	t := &a.tx
 	for i := range a.paths {
 		p := &a.paths[i]
-		fresh := t.q.Pending() && a.takesNew(now, i) && t.sb.PeerWindow() >= p.pmdcs()
+		fresh := t.q.Pending() && a.tx.takesNew(now, i, a.dataPath()) && t.sb.PeerWindow() >= p.pmdcs()
 		loss, probe := t.sb.OnLossTimer(now, i, fresh)
 		if loss {
-			a.lossOn(i)
+			a.tx.lossOn(i)
 			p.cc.OnLoss(now)
-			a.updatePacer(now, i)
+			a.tx.updatePacer(now, i)
 			t.rtxPath = i
 		}
 		if probe {

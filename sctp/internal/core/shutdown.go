@@ -48,7 +48,7 @@ func (a *Assoc) Shutdown(now clock.Time) {
 func (a *Assoc) progressShutdown(now clock.Time) {
 	switch a.state {
 	case ShutdownPending:
-		if !a.senderDry() || a.tx.q.Unfinished() {
+		if !a.tx.dry() || a.tx.q.Unfinished() {
 			a.abortUnfinished(now)
 			return
 		}
@@ -65,7 +65,7 @@ func (a *Assoc) progressShutdown(now clock.Time) {
 	case ShutdownReceived:
 		// While no address of ours is known to the peer nothing else may be sent,
 		// and no ASCONF after a SHUTDOWN ACK (RFC 5061, Section 5.1.1, C4).
-		if a.senderDry() && !a.tx.q.Unfinished() && !a.rc.ResettingTSNs() && !a.asc.Muted() {
+		if a.tx.dry() && !a.tx.q.Unfinished() && !a.rc.ResettingTSNs() && !a.asc.Muted() {
 			a.enterShutdownAckSent(now, "all data is acknowledged")
 		}
 		a.abortUnfinished(now)

@@ -96,7 +96,7 @@ func (a *Assoc) HandleSmall(now clock.Time, p *SmallPacket, post *PostedBuffer) 
 		return false
 	}
 	if ack {
-		a.deferSack(now, acked, rwnd)
+		a.tx.deferSack(now, acked, rwnd)
 	}
 	copy(post.Dst, c[over:over+n])
 	rx.messages++

@@ -32,7 +32,7 @@ func (a *Assoc) CanSendSmall(m *tx.Message) bool {
 // describes, as Send and PollTransmit would. It reports false, and has done nothing, if the
 // packet has to wait for the congestion window or the pacer.
 func (a *Assoc) SendSmall(now clock.Time, m *tx.Message, b []byte, tx *Transmit) ([]byte, bool) {
-	if !a.mayFill(now, 0) {
+	if !a.tx.mayFill(now, 0) {
 		return b, false
 	}
 	t, p, n := &a.tx, &a.paths[0], len(m.Header)+len(m.Body)

@@ -162,16 +162,6 @@ func (d *stateDiff) records(x, y reflect.Value) string {
 	return ""
 }
 
-// setField sets a field, or one of a field, of what p points to, which may be of another
-// package.
-func setField(p any, path string, v any) {
-	f := reflect.ValueOf(p).Elem()
-	for name := range strings.SplitSeq(path, ".") {
-		f = f.FieldByName(name)
-	}
-	reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Elem().Set(reflect.ValueOf(v))
-}
-
 // Every exclusion is of a field that there is, and that is met in a comparison.
 func TestExclusionsFromComparisonsExist(t *testing.T) {
 	met := map[string]bool{}

@@ -45,7 +45,7 @@ func (w *world) check(e *tend) {
 	// Whoever waits for something has a timer that will tell that it does not
 	// come.
 	if a.state != Closed && a.NextTimeout() == 0 && !a.silent() {
-		waits := a.state != Established || !a.senderDry() && !(a.tx.sb.Outstanding() == 0 && !a.tx.q.Pending())
+		waits := a.state != Established || !a.tx.dry() && !(a.tx.sb.Outstanding() == 0 && !a.tx.q.Pending())
 		if waits {
 			w.fail("%s: %v with %d TSNs outstanding and %d bytes queued, and no timer", e.name, a.state, sb.Outstanding(), a.tx.q.Buffered())
 		}
@@ -134,7 +134,7 @@ func (e *tend) state() string {
 	}
 	a := e.assoc
 	s := a.state.String()
-	if !a.senderDry() {
+	if !a.tx.dry() {
 		s += " with data"
 	}
 	if a.rc.Len() > 0 {
@@ -158,7 +158,7 @@ func (w *world) quiet() bool {
 		if x.State() == Closed {
 			continue
 		}
-		if x.State() != Established || !x.senderDry() || len(e.open) > 0 || x.rc.Len()+x.asc.Pending()+len(e.requests) > 0 {
+		if x.State() != Established || !x.tx.dry() || len(e.open) > 0 || x.rc.Len()+x.asc.Pending()+len(e.requests) > 0 {
 			return false
 		}
 		if e.peer().gone() && !w.mayFail {

@@ -276,7 +276,7 @@ func (w *world) sendSome(e *tend, op, arg int) {
 		m := &tx.Message{SID: uint16(w.rng.IntN(out)), Unordered: op&4 != 0, Immediate: op&12 == 12, PPID: uint32(arg)}
 		switch op {
 		case 32:
-			if arg&16 != 0 && e.assoc.auth.On && e.assoc.auth.Must.Has(e.assoc.dataType()) {
+			if arg&16 != 0 && e.assoc.auth.On && e.assoc.auth.Must.Has(e.assoc.tx.dataType()) {
 				m.Keyed, m.Key = true, uint16(1+arg>>3&1)
 			}
 			if i := e.assoc.livePath(arg % e.assoc.NumPaths()); arg&32 == 0 {

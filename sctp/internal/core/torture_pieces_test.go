@@ -153,7 +153,7 @@ func (e *tend) checkKey(a *Assoc, t seq.TSN, key int) {
 	}
 	if named && int(id) != key {
 		e.w.fail("%s: TSN %d, which is to go with key %d, goes with %d", e.name, t, id, key)
-	} else if !named && a.auth.On && a.auth.Must.Has(a.dataType()) && key != int(a.auth.ActiveKey()) {
+	} else if !named && a.auth.On && a.auth.Must.Has(a.tx.dataType()) && key != int(a.auth.ActiveKey()) {
 		e.w.fail("%s: TSN %d goes with key %d", e.name, t, key)
 	}
 }

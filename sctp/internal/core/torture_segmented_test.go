@@ -15,7 +15,7 @@ func (s tsegmented) Released(err error) {
 func (w *world) sendSegmented(e *tend, out, arg int) {
 	count, size, k := 1+w.rng.IntN(8), 5+w.rng.IntN(1+arg*40), w.rng.IntN(5)
 	m := &tx.Message{SID: uint16(w.rng.IntN(out)), PPID: uint32(arg), Unordered: true, Immediate: arg&1 != 0, SegmentSize: size - k}
-	if arg&2 != 0 && e.assoc.auth.On && e.assoc.auth.Must.Has(e.assoc.dataType()) {
+	if arg&2 != 0 && e.assoc.auth.On && e.assoc.auth.Must.Has(e.assoc.tx.dataType()) {
 		m.Keyed, m.Key = true, uint16(1+arg>>3&1)
 	}
 	if i := e.assoc.livePath(arg % e.assoc.NumPaths()); arg&4 != 0 {
