@@ -14,7 +14,7 @@ import (
 // complete at once, so there is nothing to flush. Short Puts by cross-memory attach are aggregated
 // first.
 type directMem struct {
-	mapped *mapping    // set for memory that WinAllocate made; else nil
+	mapped *mapping    // set for memory of Allocate; else nil
 	open   atomic.Bool // the system allows cross-memory attach
 	pid    int
 	addr   uint64

@@ -52,7 +52,7 @@ type attached struct {
 const dynamicFirst = 1 << 12
 
 // kindDynamic in Part.Kind marks a dynamic window, so that ranks that make windows of different
-// kinds get mpierr.ErrWindow.
+// kinds get ErrWindow.
 const kindDynamic = 1 << 16
 
 // Attach adds mem to the caller's part of a dynamic window and returns its displacement.

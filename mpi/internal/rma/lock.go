@@ -8,6 +8,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
+// Lock blocks until the caller holds a lock on the memory of target. If ctx ends first, the request is withdrawn.
 func (w *Window) Lock(ctx context.Context, mode LockMode, target int, a Assert) error {
 	if err := w.checkTarget(target); err != nil {
 		return err
@@ -44,6 +45,7 @@ func (w *Window) Lock(ctx context.Context, mode LockMode, target int, a Assert) 
 	return err
 }
 
+// Unlock completes the operations on target and releases the lock. If ctx ends first the lock is still held.
 func (w *Window) Unlock(ctx context.Context, target int) error {
 	if err := w.checkTarget(target); err != nil {
 		return err
@@ -77,6 +79,7 @@ func (t *targetState) unlocked() {
 	t.mu.Unlock()
 }
 
+// LockAll takes a shared lock on the memory of all ranks, or of none.
 func (w *Window) LockAll(ctx context.Context, a Assert) error {
 	for rank := range w.to {
 		if err := w.Lock(ctx, LockShared, rank, a); err != nil {

@@ -9,6 +9,8 @@ import (
 	"github.com/weftstack/weft/mpi/internal/rdmadev"
 )
 
+// Put stores src at disp in the memory of target. Like all operations it may wait for room in queues, and its
+// buffers must not be touched until a synchronization has completed it.
 func (w *Window) Put(ctx context.Context, src []byte, target, disp int) error {
 	off, done, err := w.locate(target, disp, len(src), AccessWrite)
 	if done || err != nil {
@@ -17,7 +19,7 @@ func (w *Window) Put(ctx context.Context, src []byte, target, disp int) error {
 	return w.putAt(ctx, src, target, off)
 }
 
-// putAt is put at a byte offset that locate has checked.
+// putAt is Put at a byte offset that locate has checked.
 func (w *Window) putAt(ctx context.Context, src []byte, target, off int) error {
 	if w.self(target) {
 		mem, err := w.ownAt(off, len(src))
@@ -54,6 +56,7 @@ func (w *Window) putAt(ctx context.Context, src []byte, target, off int) error {
 	return nil
 }
 
+// Get loads len(dst) bytes from disp in the memory of target into dst.
 func (w *Window) Get(ctx context.Context, dst []byte, target, disp int) error {
 	off, done, err := w.locate(target, disp, len(dst), AccessRead)
 	if done || err != nil {
@@ -62,7 +65,7 @@ func (w *Window) Get(ctx context.Context, dst []byte, target, disp int) error {
 	return w.getAt(ctx, dst, target, off)
 }
 
-// getAt is get at a byte offset that locate has checked.
+// getAt is Get at a byte offset that locate has checked.
 func (w *Window) getAt(ctx context.Context, dst []byte, target, off int) error {
 	if w.self(target) {
 		mem, err := w.ownAt(off, len(dst))
@@ -94,7 +97,7 @@ func (w *Window) getAt(ctx context.Context, dst []byte, target, off int) error {
 	return nil
 }
 
-// checkOp returns the code of an operator, or mpierr.ErrOp if updates cannot use it.
+// checkOp returns the code of an operator, or ErrOp if updates cannot use it.
 func (w *Window) checkOp(red op.Reducer) (op.Code, error) {
 	if red == nil || w.ops[red.Code()] == nil {
 		return 0, fmt.Errorf("%w: in an update of a window", mpierr.ErrOp)
@@ -115,7 +118,7 @@ func (w *Window) Update(ctx context.Context, src, old []byte, target, disp int, 
 	return w.updateAt(ctx, src, old, target, off, code)
 }
 
-// updateAt is update at a byte offset that locate has checked.
+// updateAt is Update at a byte offset that locate has checked.
 func (w *Window) updateAt(ctx context.Context, src, old []byte, target, off int, code op.Code) error {
 	if w.elem > MaxChunk {
 		return fmt.Errorf("%w: elements of %d bytes", mpierr.ErrCount, w.elem)

@@ -8,6 +8,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
+// Post opens the caller's memory to the given origins. It does not block.
 func (w *Window) Post(origins []int, a Assert) error {
 	if err := a.Check(AssertsPost); err != nil {
 		return err
@@ -43,6 +44,7 @@ func (w *Window) Post(origins []int, a Assert) error {
 	return nil
 }
 
+// Start blocks until all targets have called Post. If that fails the window is not started.
 func (w *Window) Start(ctx context.Context, targets []int, a Assert) error {
 	if err := a.Check(AssertsStart); err != nil {
 		return err
@@ -80,6 +82,8 @@ func (w *Window) Start(ctx context.Context, targets []int, a Assert) error {
 	return nil
 }
 
+// Complete completes the operations since Start and notifies the targets. If ctx ends first, the window stays
+// started for the targets that have not been notified.
 func (w *Window) Complete(ctx context.Context) error {
 	w.mu.Lock()
 	targets := w.started
@@ -109,6 +113,7 @@ func (w *Window) Complete(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// Wait blocks until all origins of the last Post have called Complete.
 func (w *Window) Wait(ctx context.Context) error {
 	w.mu.Lock()
 	posted := w.posted
@@ -125,6 +130,7 @@ func (w *Window) Wait(ctx context.Context) error {
 	return nil
 }
 
+// Test reports whether Wait would return at once, and if so does what it does.
 func (w *Window) Test() (bool, error) {
 	w.mu.Lock()
 	posted := w.posted

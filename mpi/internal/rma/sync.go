@@ -8,6 +8,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
+// Fence completes all operations of all ranks. All ranks call it; it blocks until all have.
 func (w *Window) Fence(ctx context.Context, a Assert) error {
 	w.Sync()
 	var err error
@@ -44,6 +45,7 @@ func (w *Window) FlushLocal(ctx context.Context, target int) error {
 	return w.to[target].local(ctx, w)
 }
 
+// Flush completes the operations on target, here and there.
 func (w *Window) Flush(ctx context.Context, target int) error {
 	if err := w.checkTarget(target); err != nil {
 		return err
