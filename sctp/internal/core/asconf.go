@@ -179,7 +179,7 @@ func (a *Assoc) rehome(spread bool) {
 			continue
 		}
 		if !a.local.SendsFrom(p.home) || spread && i != a.primary {
-			p.setHome(a.localFor(i, p.Remote.Addr()))
+			p.setHome(a.local.For(i, p.Remote.Addr()))
 		}
 		p.Local = p.home
 	}
@@ -259,7 +259,7 @@ func (a *Assoc) handleAsconf(now clock.Time, c wire.Chunk) {
 	}
 	to := a.in.from
 	if len(a.local.InUse) > 0 && !a.local.SendsFrom(to.Local) { // Section 5.3, F4
-		to.Local = a.localFor(0, to.Remote.Addr())
+		to.Local = a.local.For(0, to.Remote.Addr())
 	}
 	a.sendAlone(to, a.header(), func(b []byte) []byte { return wire.AppendChunk(b, wire.ChunkAsconfAck, 0, value) })
 }
@@ -284,7 +284,7 @@ type asconfPaths struct {
 
 func (x *asconfPaths) From() netip.Addr           { return x.a.in.from.Remote.Addr() }
 func (x *asconfPaths) Find(ip netip.Addr) int     { return x.a.pathByIP(ip) }
-func (x *asconfPaths) Reaches(ip netip.Addr) bool { return x.a.reaches(ip) }
+func (x *asconfPaths) Reaches(ip netip.Addr) bool { return x.a.local.Reaches(ip) }
 func (x *asconfPaths) Len() int                   { return x.a.NumPaths() }
 func (x *asconfPaths) Remove(i int)               { x.a.removePath(i) }
 

@@ -67,13 +67,9 @@ type Assoc struct {
 	local address.Local
 	peer  peerInfo
 
-	paths   []path
-	pathIDs uint32
-	primary int
+	pathSet
 	// preferred is an address that the peer wants to be the primary one, as soon as it is confirmed.
 	preferred netip.Addr
-	lastPath  int // of the last packet received
-	failed    int // where an error was counted last
 	errors    int // association error counter (RFC 9260, Section 8.1)
 	// chargedAt is when a heartbeat was last counted there, with HBRetry.
 	chargedAt clock.Time
@@ -200,7 +196,7 @@ func (a *Assoc) fromCookie(s *cookieState) {
 	a.tag, a.tsn = s.localTag, s.localTSN
 	a.peer = peerInfo{port: s.peerPort, tag: s.peerTag}
 	a.peer.learn(s.features, s.adaptation, s.hasAdaptation)
-	a.paths, a.primary, a.lastPath, a.failed = a.paths[:0], 0, 0, 0
+	a.clearPaths()
 	// RFC 9260, Section 5.4, rule 2: "the only CONFIRMED address is the address
 	// to which the packet containing the INIT ACK chunk was sent".
 	a.addPath(s.local, s.remote, true)

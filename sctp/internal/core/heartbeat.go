@@ -167,7 +167,7 @@ func (a *Assoc) chargeHeartbeat(now clock.Time, i int, waited clock.Time) bool {
 func (a *Assoc) appendHeartbeat(b []byte, now clock.Time, i int) []byte {
 	p := &a.paths[i]
 	if p.errors > 0 && (!p.confirmed || !p.active) {
-		a.tryLocal(i)
+		p.tryLocal(&a.local)
 	}
 	p.hb = heartbeat{waiting: true, nonce: a.rng.uint64(), sentAt: now, from: p.Local}
 	var info [heartbeatInfoLen]byte
@@ -234,15 +234,6 @@ func (a *Assoc) handleHeartbeatAck(now clock.Time, c wire.Chunk) {
 	if !p.hb.pending {
 		a.armHeartbeat(now, i)
 	}
-}
-
-func (a *Assoc) pathByID(id uint32) int {
-	for i := range a.paths {
-		if a.paths[i].id == id {
-			return i
-		}
-	}
-	return -1
 }
 
 // RequestHeartbeat sends a HEARTBEAT to addr with the next transmission (RFC

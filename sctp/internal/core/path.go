@@ -71,12 +71,11 @@ func (p *path) setHome(local netip.AddrPort) {
 	}
 }
 
-// addPath adds a path to remote; without a local address it takes the one of
-// localFor.
+// addPath adds a path to remote; without a local address it takes the one that fits best.
 func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 	i := a.freePath()
 	if !local.IsValid() {
-		local = a.localFor(i, remote.Addr())
+		local = a.local.For(i, remote.Addr())
 	}
 	a.pathIDs++
 	p := path{Tuple: Tuple{Local: local, Remote: remote}, home: local, id: a.pathIDs, confirmed: confirmed, active: true, mtu: a.cfg.MTU,
@@ -104,19 +103,6 @@ func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 	return i
 }
 
-// reaches reports whether packets to an address of this family can leave: RFC
-// 9260, Section 5.1.2, lets us ignore addresses of a family that we do not
-// support. An unspecified IPv6 address counts as a dual-stack socket, if it is one of
-// UDP.
-func (a *Assoc) reaches(remote netip.Addr) bool {
-	for _, l := range a.local.InUse {
-		if ip := l.Addr(); ip.Is4() == remote.Is4() || ip == netip.IPv6Unspecified() && l.Port() != 0 {
-			return true
-		}
-	}
-	return len(a.local.InUse) == 0
-}
-
 // addPeerAddrs adds unconfirmed paths for the addresses of list that are new.
 // The UDP port is that of the packet that listed them (RFC 6951, Section 5.3).
 func (a *Assoc) addPeerAddrs(list *address.List, port uint16) {
@@ -124,34 +110,10 @@ func (a *Assoc) addPeerAddrs(list *address.List, port uint16) {
 		if a.NumPaths() >= address.MaxPeer {
 			return
 		}
-		if a.pathByIP(ip) < 0 && a.reaches(ip) {
+		if a.pathByIP(ip) < 0 && a.local.Reaches(ip) {
 			a.addPath(netip.AddrPort{}, netip.AddrPortFrom(ip, port), false)
 		}
 	}
-}
-
-// pathByAddr returns the path to remote, or -1.
-func (a *Assoc) pathByAddr(remote netip.AddrPort) int {
-	if i := a.lastPath; i < len(a.paths) && a.paths[i].Remote == remote {
-		return i
-	}
-	for i := range a.paths {
-		if a.paths[i].Remote == remote {
-			a.lastPath = i
-			return i
-		}
-	}
-	return -1
-}
-
-// pathByIP returns the path to an IP address, or -1.
-func (a *Assoc) pathByIP(ip netip.Addr) int {
-	for i := range a.paths {
-		if a.paths[i].Remote.Addr() == ip {
-			return i
-		}
-	}
-	return -1
 }
 
 // arrivalPath returns the path on which a packet came whose verification tag
@@ -168,24 +130,4 @@ func (a *Assoc) arrivalPath(remote netip.AddrPort) int {
 		a.events.push(Event{Kind: EventPathMoved, Addr: remote})
 	}
 	return i
-}
-
-// replyPath returns where a reply to a packet from path i goes: back there,
-// unless nothing but heartbeats may be sent to it (RFC 9260, Sections 5.4 and
-// 6.4).
-func (a *Assoc) replyPath(i int) int {
-	if i < len(a.paths) && a.paths[i].confirmed {
-		return i
-	}
-	return a.dataPath()
-}
-
-// NumPaths returns how many paths there are.
-func (a *Assoc) NumPaths() (n int) {
-	for i := range a.paths {
-		if !a.paths[i].gone {
-			n++
-		}
-	}
-	return n
 }

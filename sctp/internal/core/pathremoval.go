@@ -56,27 +56,3 @@ func (q *controlQueue) move(i, to int) {
 		}
 	}
 }
-
-// freePath returns the place of a removed path, or that behind the last one.
-func (a *Assoc) freePath() int {
-	for i := range a.paths {
-		if a.paths[i].gone {
-			return i
-		}
-	}
-	return len(a.paths)
-}
-
-// livePath returns the place of the ith path that was not removed.
-func (a *Assoc) livePath(i int) int {
-	for k := range a.paths {
-		if a.paths[k].gone {
-			continue
-		}
-		if i == 0 {
-			return k
-		}
-		i--
-	}
-	return 0
-}

@@ -1,81 +1,12 @@
 package core
 
-import "net/netip"
+import "github.com/weftstack/weft/sctp/internal/core/address"
 
 // errorCeiling bounds the error counter of an inactive path, in multiples of
 // what makes a path inactive: RFC 7829, Section 4.1, rule 3, wants it to go on,
 // so that paths can be compared, up to "an order of magnitude higher than the
 // PMR value".
 const errorCeiling = 10
-
-// pathClass orders paths by their fitness for data (RFC 7829, Section 3.2,
-// rules 3 and 4, and Section 4.1).
-type pathClass uint8
-
-const (
-	pathUsable pathClass = iota
-	pathPF
-	pathInactive
-	pathUnconfirmed
-)
-
-func (p *path) class() pathClass {
-	switch {
-	case !p.confirmed:
-		return pathUnconfirmed
-	case !p.active:
-		return pathInactive
-	case p.pf:
-		return pathPF
-	}
-	return pathUsable
-}
-
-// fitter reports whether p is better for data than q: by class and then, "the
-// lowest error count (fewest consecutive timeouts)".
-func (p *path) fitter(q *path) bool {
-	if x, y := p.class(), q.class(); x != y {
-		return x < y
-	}
-	return p.class() != pathUsable && p.errors < q.errors
-}
-
-// dataPath returns the path for new data: the primary one, or while that is
-// potentially failed or inactive another active one (RFC 9260, Sections 6.4 and
-// 6.4.1; RFC 7829, Section 3.2, rule 3). If none is active it is a path all the
-// same: something must find out when the peer is back.
-func (a *Assoc) dataPath() int {
-	if a.paths[a.primary].usable() {
-		return a.primary
-	}
-	best := a.primary
-	for i := range a.paths {
-		p, q := &a.paths[i], &a.paths[best]
-		// RFC 7829, Section 4.1, rule 3: of several with the same error count, one
-		// apart from "the last source -- destination pair where failure was
-		// observed".
-		if p.fitter(q) || best == a.failed && p.class() == q.class() && p.errors == q.errors && q.class() != pathUnconfirmed {
-			best = i
-		}
-	}
-	return best
-}
-
-// otherPath returns the path to retransmit by what timed out on path i: another
-// active one (RFC 9260, Section 6.4: "SHOULD try to retransmit a chunk that
-// timed out to an active destination transport address that is different"), or
-// the least bad one.
-func (a *Assoc) otherPath(i int) int {
-	best := i
-	for k := 1; k < len(a.paths); k++ {
-		j := (i + k) % len(a.paths)
-		p, q := &a.paths[j], &a.paths[best]
-		if p.fitter(q) || best == i && p.confirmed && !q.fitter(p) {
-			best = j
-		}
-	}
-	return best
-}
 
 // pathError counts an unanswered timeout or heartbeat of path i, and one of the
 // association if charge is set (RFC 9260, Sections 8.1 and 8.2). It reports
@@ -159,82 +90,17 @@ func (a *Assoc) pathAlive(i int) {
 	}
 }
 
-// localFor returns the local address by which packets to remote leave: one of
-// the same family, and of them one that has the longest prefix in common with
-// remote, as it will be on the same network. Path i takes the ith of several, so
-// that paths have as little in common as possible (RFC 9260, Section 6.4.1).
-func (a *Assoc) localFor(i int, remote netip.Addr) netip.AddrPort {
-	best, n := -1, 0
-	for _, l := range a.local.InUse {
-		if l.Addr().Is4() != remote.Is4() {
-			continue
-		}
-		if c := commonPrefix(l.Addr(), remote); c > best {
-			best, n = c, 1
-		} else if c == best {
-			n++
-		}
-	}
-	if n == 0 {
-		if len(a.local.InUse) > 0 {
-			return a.local.InUse[0] // a dual-stack wildcard, if anything
-		}
-		return netip.AddrPort{}
-	}
-	i %= n
-	for _, l := range a.local.InUse {
-		if l.Addr().Is4() == remote.Is4() && commonPrefix(l.Addr(), remote) == best {
-			if i == 0 {
-				return l
-			}
-			i--
-		}
-	}
-	return netip.AddrPort{}
-}
-
-// tryLocal chooses the local address for the next heartbeat of path i, which did
+// tryLocal chooses the local address for the next heartbeat of the path, which did
 // not answer the last one. Now and then it is another one than usual: its network
 // may not be that of the peer's address, whatever the prefixes say.
-func (a *Assoc) tryLocal(i int) {
-	p := &a.paths[i]
+func (p *path) tryLocal(local *address.Local) {
 	every := 3
 	if !p.confirmed {
 		every = 2
 	}
-	if p.Local = p.home; p.errors%every != 0 {
-		return
+	if p.Local = p.home; p.errors%every == 0 {
+		p.Local = local.Other(p.home, p.Remote.Addr(), p.errors/every)
 	}
-	skip := p.errors / every
-	for range len(a.local.InUse) * skip {
-		for _, l := range a.local.InUse {
-			if l == p.home || l.Addr().Is4() != p.Remote.Addr().Is4() {
-				continue
-			}
-			if skip--; skip == 0 {
-				p.Local = l
-				return
-			}
-		}
-	}
-}
-
-// commonPrefix returns how many leading bits two addresses of a family share.
-func commonPrefix(x, y netip.Addr) int {
-	a, b := x.As16(), y.As16()
-	n := 0
-	for i := range a {
-		d := a[i] ^ b[i]
-		if d == 0 {
-			n += 8
-			continue
-		}
-		for ; d&0x80 == 0; d <<= 1 {
-			n++
-		}
-		break
-	}
-	return n
 }
 
 // silent reports whether nothing but heartbeats and ASCONF chunks may be sent:

@@ -208,18 +208,3 @@ func (a *Assoc) mtuProbe() int {
 	}
 	return -1
 }
-
-// amdcs returns the size of the largest chunk with user data, header included,
-// while path d carries the data: RFC 9260, Section 7.3, "The sender SHOULD track
-// an AMDCS that will be the smallest PMDCS discovered for all of the peer's
-// destination addresses". Paths that are not in use, and not measured yet, do
-// not count.
-func (a *Assoc) amdcs(d int) int {
-	n := a.paths[d].pmdcs()
-	for i := range a.paths {
-		if p := &a.paths[i]; p.confirmed && p.active && p.plpmtu.Stable() {
-			n = min(n, p.pmdcs())
-		}
-	}
-	return n
-}
