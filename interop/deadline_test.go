@@ -111,14 +111,6 @@ func within(t testing.TB) context.Context {
 	return deadlineOf(t).ctx
 }
 
-// withinTime is within with another limit, for one step.
-func withinTime(t testing.TB, limit time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(within(t), limit)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // shows has the report of the deadline show what a program says, until t ends.
 func shows(t testing.TB, name string, said fmt.Stringer) {
 	t.Helper()
