@@ -14,13 +14,10 @@ const MaxLate = 8
 type Local struct {
 	// InUse are those that packets may leave from.
 	InUse []netip.AddrPort
-	// leaving are those that the peer was asked to remove, late those that it has
-	// removed, which still take packets for a while. They are not in use.
+	// leaving are those that the peer was asked to remove, late the last ones that
+	// it has removed, which still take packets for a while. They are not in use.
 	leaving []netip.AddrPort
 	late    []lateAddr
-	// removed tells that the peer has removed one, so that packets may come to an address that
-	// is not ours any more.
-	removed bool
 }
 
 // lateAddr is an address that was removed, and takes packets until a time.
@@ -105,7 +102,6 @@ func (l *Local) Stay(x netip.AddrPort) {
 // MUST NOT hold it valid longer than 2 RTO intervals".
 func (l *Local) Remove(x netip.AddrPort, until clock.Time) {
 	l.left(x)
-	l.removed = true
 	if len(l.late) == MaxLate {
 		l.late = slices.Delete(l.late, 0, 1)
 	}
@@ -116,8 +112,9 @@ func (l *Local) left(x netip.AddrPort) {
 	l.leaving = slices.DeleteFunc(l.leaving, func(y netip.AddrPort) bool { return y == x })
 }
 
-// Removed reports whether the peer has removed an address: Takes decides about packets then.
-func (l *Local) Removed() bool { return l.removed }
+// Removed reports whether the peer has removed an address, so that packets may come to one that is
+// not ours any more: Takes decides about packets then.
+func (l *Local) Removed() bool { return len(l.late) > 0 }
 
 // Takes reports whether packets to ip belong to the association.
 func (l *Local) Takes(now clock.Time, ip netip.Addr) bool {

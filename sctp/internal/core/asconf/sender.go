@@ -50,10 +50,10 @@ type Sender struct {
 	queue   []change
 	changes []change // of the outstanding chunk
 	chunk   []byte   // that chunk; empty: none is outstanding
-	send    bool     // chunk is to be sent
-	sent    bool     // it is in the packet being built
 	tries   int      // expirations of T4 in a row
 	path    int      // where chunk goes
+	send    bool     // chunk is to be sent
+	sent    bool     // it is in the packet being built
 	// mute is true while all our addresses are being replaced, so that nothing may be sent
 	// without the ASCONF until the peer has answered.
 	mute bool
