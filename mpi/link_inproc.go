@@ -136,15 +136,15 @@ func (l *inprocLink) abort(reason string) {
 // inprocTransport connects ranks of one process.
 type inprocTransport struct {
 	w    *World
-	hub  *localJob
+	meet func(context.Context, *World) error // links the ranks of the job when all have called it
 	name string
 }
 
 // inprocTransports holds the transports of this process by address.
 var inprocTransports sync.Map
 
-func newInprocTransport(w *World, hub *localJob) *inprocTransport {
-	t := &inprocTransport{w: w, hub: hub, name: TransportInproc + ":" + rand.Text()}
+func newInprocTransport(w *World, meet func(context.Context, *World) error) *inprocTransport {
+	t := &inprocTransport{w: w, meet: meet, name: TransportInproc + ":" + rand.Text()}
 	inprocTransports.Store(t.name, t)
 	return t
 }
@@ -187,5 +187,5 @@ func (t *inprocTransport) polling(bool) (func() bool, func() parker) { return ni
 
 // connect implements transport: the last rank to come links all of them.
 func (t *inprocTransport) connect(ctx context.Context, addrs []string, key []byte) error {
-	return t.hub.link(ctx, t.w)
+	return t.meet(ctx, t.w)
 }

@@ -50,7 +50,7 @@ func (j *localJob) run(ctx context.Context, rank int, o *options, f func(context
 	w := newWorld(rank, j.size, &ro, &localBoot{job: j, rank: rank})
 	var tr transport
 	if ro.transport == TransportInproc {
-		tr = newInprocTransport(w, j)
+		tr = newInprocTransport(w, j.link)
 	} else if tr, err = newTransport(w); err != nil {
 		return false, err
 	}
