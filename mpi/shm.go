@@ -106,7 +106,7 @@ type sharedMemory struct {
 	// rank that has polled is likely to poll again.
 	mu     sync.Mutex // guards changes of awake
 	awake  atomic.Bool
-	waits  atomic.Uint32 // approximate number of calls of left
+	waits  atomic.Uint32 // approximate number of calls of Left
 	leased atomic.Bool   // the timer is set, or about to be
 	armed  atomic.Int64  // clock when the timer was set
 	timer  *time.Timer
@@ -123,7 +123,7 @@ const (
 	shmLease = 75 * time.Microsecond
 	// shmRearm is the least time between two resets of the timer for shmLease, in nanoseconds.
 	shmRearm = int64(25 * time.Microsecond)
-	// leaseEvery is the number of calls of left for each that reads the clock while the lease runs.
+	// leaseEvery is the number of calls of Left for each that reads the clock while the lease runs.
 	leaseEvery = 16
 	// minGap is the number of polls of memory that find nothing for each poll of the network, which
 	// takes a system call and delays messages in memory. It doubles with each network poll that
@@ -313,8 +313,8 @@ func (s *sharedMemory) scan() {
 	}
 }
 
-// left is called by a goroutine that ends polling: it starts the lease.
-func (s *sharedMemory) left() {
+// Left is called by a goroutine that ends polling: it starts the lease.
+func (s *sharedMemory) Left() {
 	if !s.up.Load() {
 		return
 	}
@@ -332,9 +332,9 @@ func (s *sharedMemory) left() {
 	}
 }
 
-// parks is called instead of left by a goroutine that is about to park. If no other goroutine
+// Parks is called instead of Left by a goroutine that is about to park. If no other goroutine
 // polls, peers have to send a doorbell from now on.
-func (s *sharedMemory) parks() {
+func (s *sharedMemory) Parks() {
 	if s.up.Load() && !s.spinning.Any() {
 		s.sleep()
 	}
@@ -343,7 +343,7 @@ func (s *sharedMemory) parks() {
 // expired is called by the timer when the lease has ended.
 func (s *sharedMemory) expired() {
 	s.leased.Store(false)  // before spinning is looked at
-	if !s.spinning.Any() { // those call left
+	if !s.spinning.Any() { // those call Left
 		s.sleep()
 	}
 }

@@ -97,8 +97,17 @@ type progress struct {
 	spinning poll.Spinning // goroutines of the rank that spin
 	loop     poll.Loop     // the loop that they run
 	hook     progressHook
-	serving  poll.Chooser  // chooses whether to poll for the next request to a window
-	shared   *sharedMemory // nil: none
+	serving  poll.Chooser // chooses whether to poll for the next request to a window
+	observer parkObserver // nil: none
+}
+
+// parkObserver is told whether goroutines poll: a transport without sockets, as shared memory is,
+// sends a doorbell to ranks that do not.
+type parkObserver interface {
+	// Left is called by a goroutine that ends to poll without parking.
+	Left()
+	// Parks is called by a goroutine that is about to park after it has polled.
+	Parks()
 }
 
 const (
@@ -176,8 +185,8 @@ func (e *engine) pollOnce() bool {
 	e.coalescer.flushBeforeWait()
 	p := &e.prog
 	worked := p.poll != nil && p.poll()
-	if p.shared != nil {
-		p.shared.left()
+	if p.observer != nil {
+		p.observer.Left()
 	}
 	return worked
 }
@@ -206,11 +215,11 @@ func (p *progress) spin(ctx context.Context, w poll.Wait, done func() bool) bool
 	ok := p.loop.Spin(&w, done, func() bool { return ctx.Err() != nil })
 	p.exit()
 	switch {
-	case p.shared == nil:
+	case p.observer == nil:
 	case ok:
-		p.shared.left()
+		p.observer.Left()
 	default:
-		p.shared.parks()
+		p.observer.Parks()
 	}
 	return ok
 }

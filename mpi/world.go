@@ -348,7 +348,7 @@ func (w *World) setSpin(crowded bool, f transport) {
 	}
 	if w.shared != nil && poll != nil {
 		poll = w.shared.polling(poll)
-		w.eng.prog.shared = w.shared
+		w.eng.prog.observer = w.shared
 	}
 	w.eng.prog.init(poll, spin)
 	w.eng.waiters.make = park
