@@ -9,7 +9,10 @@ func TestCommonPrefix(t *testing.T) {
 	for _, tc := range []struct {
 		x, y string
 		want int
-	}{{"10.0.0.1", "10.0.0.1", 128}, {"10.0.0.1", "10.0.0.0", 127}, {"10.0.0.1", "138.0.0.1", 96}, {"fd00::1", "7d00::1", 0}} {
+	}{
+		{"10.0.0.1", "10.0.0.1", 128}, {"10.0.0.1", "10.0.0.0", 127}, {"10.0.0.1", "138.0.0.1", 96},
+		{"fd00::1", "7d00::1", 0},
+	} {
 		if n := commonPrefix(netip.MustParseAddr(tc.x), netip.MustParseAddr(tc.y)); n != tc.want {
 			t.Errorf("%s and %s have %d bits in common, want %d", tc.x, tc.y, n, tc.want)
 		}
@@ -22,7 +25,10 @@ func TestReaches(t *testing.T) {
 	for _, tc := range []struct {
 		local  string
 		v4, v6 bool
-	}{{"10.0.0.1:9899", true, false}, {"[fd00::1]:9899", false, true}, {"[::]:9899", true, true}, {"[::]:0", false, true}} {
+	}{
+		{"10.0.0.1:9899", true, false}, {"[fd00::1]:9899", false, true}, {"[::]:9899", true, true},
+		{"[::]:0", false, true},
+	} {
 		l := NewLocal([]netip.AddrPort{netip.MustParseAddrPort(tc.local)})
 		if l.Reaches(v4) != tc.v4 || l.Reaches(v6) != tc.v6 {
 			t.Errorf("%s reaches IPv4 %v, IPv6 %v", tc.local, l.Reaches(v4), l.Reaches(v6))

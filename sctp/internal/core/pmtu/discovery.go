@@ -190,8 +190,8 @@ func (d *Discovery) Start(now clock.Time, limit int) {
 
 // restart forgets all that was found out, but for whether the peer knows PAD chunks.
 func (d *Discovery) restart(s State, limit int) {
-	*d = Discovery{state: s, mtu: d.mtu, limit: limit, high: limit + 4, noPad: d.noPad, ip6: d.ip6, over: d.over, sentAt: d.sentAt,
-		wake: d.wake}
+	*d = Discovery{state: s, mtu: d.mtu, limit: limit, high: limit + 4, noPad: d.noPad, ip6: d.ip6, over: d.over,
+		sentAt: d.sentAt, wake: d.wake}
 }
 
 // Fix disables discovery: packets have up to size bytes.

@@ -173,7 +173,8 @@ func newHandlerTest(t *testing.T, cfg Config) *handlerTest {
 	t.Helper()
 	as := &fakeAssoc{}
 	x := &handlerTest{t: t, as: as, now: sec,
-		tx: &fakeSender{streams: 1000, next: ourTSN, busy: map[uint16]bool{}, used: map[uint16]bool{}, paused: map[uint16]bool{}},
+		tx: &fakeSender{streams: 1000, next: ourTSN,
+			busy: map[uint16]bool{}, used: map[uint16]bool{}, paused: map[uint16]bool{}},
 		rx: &fakeReceiver{streams: 1000, cum: peerTSN - 1, assoc: as}}
 	if cfg.InStreams == 0 {
 		cfg.InStreams, cfg.MaxOutStreams = 2000, 2000
@@ -388,8 +389,8 @@ func TestOwnTSNReset(t *testing.T) {
 	if !x.rx.holds || !x.h.ResettingTSNs() {
 		t.Fatalf("data is held back %v", x.rx.holds)
 	}
-	x.take(wire.AppendReConfigResponse(nil, wire.ReConfigResponse{RespSeq: ourTSN, Result: wire.ReConfigPerformed, HasTSNs: true,
-		SenderNextTSN: 77, ReceiverNextTSN: 99}))
+	x.take(wire.AppendReConfigResponse(nil, wire.ReConfigResponse{RespSeq: ourTSN, Result: wire.ReConfigPerformed,
+		HasTSNs: true, SenderNextTSN: 77, ReceiverNextTSN: 99}))
 	if x.rx.cum != 76 || x.tx.next != 99 || x.rx.holds {
 		t.Errorf("cumulative TSN %d, next TSN %d, held back %v", x.rx.cum, x.tx.next, x.rx.holds)
 	}
@@ -425,7 +426,8 @@ func TestRequestYieldsToTheAnswer(t *testing.T) {
 		t.Errorf("then %+v, %v", p, err)
 	}
 	// The peer's outgoing reset is the answer.
-	x.take(wire.AppendOutgoingReset(nil, wire.OutgoingReset{ReqSeq: peerTSN + 1, RespSeq: ourTSN, LastTSN: peerTSN - 1}, []uint16{6}))
+	answer := wire.OutgoingReset{ReqSeq: peerTSN + 1, RespSeq: ourTSN, LastTSN: peerTSN - 1}
+	x.take(wire.AppendOutgoingReset(nil, answer, []uint16{6}))
 	x.wantDone(outcome{1, nil})
 }
 
