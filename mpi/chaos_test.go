@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
 // chaosLink is a link whose streams run at different, random speeds: the test
@@ -21,12 +23,12 @@ type chaosLink struct {
 
 type chaosFrame struct {
 	data []byte
-	own  owner
+	own  transport.Owner
 }
 
-func (l *chaosLink) send(stream uint16, hdr, body []byte, own owner) error {
+func (l *chaosLink) Send(stream uint16, hdr, body []byte, own transport.Owner) error {
 	if own == nil && len(body) > 0 && l.rng.IntN(4) == 0 {
-		return errLinkFull
+		return transport.ErrFull
 	}
 	for int(stream) >= len(l.streams) {
 		l.streams, l.stalled = append(l.streams, nil), append(l.stalled, 0)
@@ -37,10 +39,10 @@ func (l *chaosLink) send(stream uint16, hdr, body []byte, own owner) error {
 	return nil
 }
 
-func (l *chaosLink) flush()                         {}
-func (l *chaosLink) copyLimit(bool) int             { return 1000 }
-func (l *chaosLink) shutdown(context.Context) error { return nil }
-func (l *chaosLink) abort(string)                   {}
+func (l *chaosLink) Flush()                         {}
+func (l *chaosLink) CopyLimit(bool) int             { return 1000 }
+func (l *chaosLink) Shutdown(context.Context) error { return nil }
+func (l *chaosLink) Abort(string)                   {}
 
 // step delivers the first message of a random stream, unless it is lost.
 func (l *chaosLink) step(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/weftstack/weft/mpi/internal/mpierr"
+	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
 // Remote processes: those of other jobs that a rank is connected to, by Comm.Accept,
@@ -74,11 +75,11 @@ var errDisconnected = errors.New("mpi: disconnected")
 // noLink is the link to a process that is no longer connected.
 type noLink struct{}
 
-func (noLink) send(uint16, []byte, []byte, owner) error { return errDisconnected }
-func (noLink) flush()                                   {}
-func (noLink) copyLimit(bool) int                       { return 0 }
-func (noLink) shutdown(context.Context) error           { return nil }
-func (noLink) abort(string)                             {}
+func (noLink) Send(uint16, []byte, []byte, transport.Owner) error { return errDisconnected }
+func (noLink) Flush()                                             {}
+func (noLink) CopyLimit(bool) int                                 { return 0 }
+func (noLink) Shutdown(context.Context) error                     { return nil }
+func (noLink) Abort(string)                                       {}
 
 // all returns the peers of this job and the remote processes that have a link.
 func (e *engine) all() []*peer {
@@ -163,7 +164,7 @@ func (e *engine) addRemote(n procName, m remoteInfo, link uint64) (*peer, error)
 }
 
 // linkRemote gives p its link.
-func (e *engine) linkRemote(p *peer, l link) {
+func (e *engine) linkRemote(p *peer, l transport.Link) {
 	e.remotes.mu.Lock()
 	defer e.remotes.mu.Unlock()
 	p.link = l
@@ -192,7 +193,7 @@ func (e *engine) abandonRemote(p *peer, why string) {
 		e.addPastStats(p)
 	}
 	if cut {
-		p.link.abort(why)
+		p.link.Abort(why)
 	}
 }
 

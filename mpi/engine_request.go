@@ -8,6 +8,7 @@ import (
 	"github.com/weftstack/weft/internal/poll"
 	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
 // status describes a received or probed message.
@@ -56,8 +57,8 @@ type request struct {
 	pending atomic.Int32 // events that are still to come: Released, SyncAck
 	id      uint64       // in eng.ids; 0: none
 	hdr     [envelope.MaxLen]byte
-	sent    *matchContext // context that it was sent in
-	offered offering      // set while the peer may read buf; owned by the goroutine that removes id from eng.ids
+	sent    *matchContext   // context that it was sent in
+	offered transport.Offer // set while the peer may read buf; owned by the goroutine that removes id from eng.ids
 
 	canceling bool  // the receiver was asked to forget the message; guarded by mu
 	dropped   error // why the receiver dropped the message without receiving it

@@ -17,7 +17,7 @@ func (w *World) die(why error) {
 	w.eng.end(fmt.Errorf("%w: %w", errKilled, why))
 	for _, p := range w.eng.all() {
 		if p.link != nil {
-			p.link.abort("died")
+			p.link.Abort("died")
 		}
 	}
 }
@@ -55,7 +55,7 @@ func (w *World) launcherLost(err error) {
 	w.eng.end(fmt.Errorf("%w: %w", ErrAborted, err))
 	for _, p := range w.eng.all() {
 		if w.joined.Load() && p.link != nil {
-			p.link.abort("the launcher is gone")
+			p.link.Abort("the launcher is gone")
 		}
 	}
 	time.AfterFunc(exitGrace, func() {

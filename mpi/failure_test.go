@@ -50,7 +50,7 @@ func rankGone(ctx context.Context, w *World) error {
 		}
 		for _, p := range w.eng.peers {
 			if p.rank != 1 {
-				p.link.abort("rank 1 dies")
+				p.link.Abort("rank 1 dies")
 			}
 		}
 		return nil

@@ -40,7 +40,7 @@ func TestStrangersTCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	var worlds [2]*World
-	var trs [2]transport
+	var trs [2]jobTransport
 	for r := range worlds {
 		worlds[r] = newWorld(r, 2, o, &localBoot{job: job})
 		if trs[r], err = newTransport(worlds[r]); err != nil {

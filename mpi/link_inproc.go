@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
 // inprocLink carries messages between two ranks of one process, in one direction. The goroutine
@@ -31,30 +32,28 @@ type inprocFrame struct {
 	hdr    [envelope.MaxLen]byte
 	nhdr   int
 	body   []byte
-	own    owner
+	own    transport.Owner
 }
 
-var errLinkClosed = errors.New("mpi: link closed")
+func (l *inprocLink) CopyLimit(bool) int { return 0 }
 
-func (l *inprocLink) copyLimit(bool) int { return 0 }
-
-// send implements link. Bodies are always referenced: flush releases them.
-func (l *inprocLink) send(stream uint16, hdr, body []byte, own owner) error {
+// Send implements Link. Bodies are always referenced: flush releases them.
+func (l *inprocLink) Send(stream uint16, hdr, body []byte, own transport.Owner) error {
 	if own == nil && len(body) > 0 {
-		return errLinkFull
+		return transport.ErrFull
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return errLinkClosed
+		return transport.ErrClosed
 	}
 	l.queue = append(l.queue, inprocFrame{stream: stream, nhdr: len(hdr), body: body, own: own})
 	copy(l.queue[len(l.queue)-1].hdr[:], hdr)
 	return nil
 }
 
-// flush implements link.
-func (l *inprocLink) flush() {
+// Flush implements Link.
+func (l *inprocLink) Flush() {
 	l.mu.Lock()
 	if l.draining {
 		l.mu.Unlock()
@@ -82,7 +81,7 @@ func (l *inprocLink) flush() {
 	if end {
 		l.to.down(l.err)
 		if l.err != nil {
-			l.rev.flush() // was closed, too
+			l.rev.Flush() // was closed, too
 		}
 	}
 }
@@ -117,20 +116,20 @@ func (l *inprocLink) close(err error) {
 	l.mu.Unlock()
 }
 
-// shutdown implements link.
-func (l *inprocLink) shutdown(context.Context) error {
+// Shutdown implements Link.
+func (l *inprocLink) Shutdown(context.Context) error {
 	l.close(nil)
-	l.flush()
+	l.Flush()
 	return nil
 }
 
-// abort implements link.
-func (l *inprocLink) abort(reason string) {
+// Abort implements Link.
+func (l *inprocLink) Abort(reason string) {
 	err := errors.New("mpi: peer aborted: " + reason)
 	l.close(err)
 	l.rev.close(err)
-	l.flush()
-	l.rev.flush()
+	l.Flush()
+	l.rev.Flush()
 }
 
 // inprocTransport connects ranks of one process.
@@ -156,10 +155,10 @@ func (t *inprocTransport) close() error {
 	return nil
 }
 
-// listen implements transport.
+// listen implements jobTransport.
 func (t *inprocTransport) listen() error { return nil }
 
-// connectRemote implements transport.
+// connectRemote implements jobTransport.
 func (t *inprocTransport) connectRemote(_ context.Context, m *linkSetup, number int) error {
 	p := m.peer(number)
 	x, ok := inprocTransports.Load(p.remote.addr)
@@ -183,9 +182,9 @@ func (t *inprocTransport) connectRemote(_ context.Context, m *linkSetup, number 
 	return nil
 }
 
-func (t *inprocTransport) polling(bool) (func() bool, func() parker) { return nil, nil }
+func (t *inprocTransport) polling(bool) (func() bool, func() transport.Parker) { return nil, nil }
 
-// connect implements transport: the last rank to come links all of them.
+// connect implements jobTransport: the last rank to come links all of them.
 func (t *inprocTransport) connect(ctx context.Context, addrs []string, key []byte) error {
 	return t.meet(ctx, t.w)
 }

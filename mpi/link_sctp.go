@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/mpi/internal/handshake"
+	"github.com/weftstack/weft/mpi/internal/transport"
 	"github.com/weftstack/weft/sctp"
 )
 
@@ -38,17 +39,17 @@ const (
 	sctpCopyBlocking = 64 << 10
 )
 
-// copyLimit implements link. A referenced body is released when it has been acknowledged, which
+// CopyLimit implements link. A referenced body is released when it has been acknowledged, which
 // takes a round trip.
-func (l *sctpLink) copyLimit(blocks bool) int {
+func (l *sctpLink) CopyLimit(blocks bool) int {
 	if blocks {
 		return sctpCopyBlocking
 	}
 	return sctpCopy
 }
 
-// send implements link.
-func (l *sctpLink) send(stream uint16, hdr, body []byte, own owner) error {
+// Send implements Link.
+func (l *sctpLink) Send(stream uint16, hdr, body []byte, own transport.Owner) error {
 	o := sctp.SendOptions{Stream: stream, PPID: ppid, Header: hdr, More: true}
 	if own != nil {
 		// The sender waits for the SACK, so it is requested at once (RFC 7053).
@@ -59,29 +60,29 @@ func (l *sctpLink) send(stream uint16, hdr, body []byte, own owner) error {
 	return full(l.a.TrySend(body, o))
 }
 
-// sendNow implements promptLink.
-func (l *sctpLink) sendNow(stream uint16, hdr, body []byte) error {
+// SendNow implements PromptLink.
+func (l *sctpLink) SendNow(stream uint16, hdr, body []byte) error {
 	return full(l.a.TrySend(body, sctp.SendOptions{Stream: stream, PPID: ppid, Header: hdr, Force: len(body) == 0}))
 }
 
-// full translates ErrWouldBlock of TrySend to errLinkFull.
+// full translates ErrWouldBlock of TrySend to ErrFull.
 func full(err error) error {
 	if errors.Is(err, sctp.ErrWouldBlock) {
-		return errLinkFull
+		return transport.ErrFull
 	}
 	return err
 }
 
-// flush implements link.
-func (l *sctpLink) flush() { l.a.Flush() }
+// Flush implements Link.
+func (l *sctpLink) Flush() { l.a.Flush() }
 
 // linger is how long a rank waits for the end of the shutdown handshake with a peer that has
 // finalized and needs nothing any more. If the last packet of the handshake is lost and the peer
 // has exited, no packet answers.
 const linger = 2 * time.Second
 
-// shutdown implements link.
-func (l *sctpLink) shutdown(ctx context.Context) error {
+// Shutdown implements Link.
+func (l *sctpLink) Shutdown(ctx context.Context) error {
 	for {
 		short, cancel := context.WithTimeout(ctx, linger)
 		err := l.a.Shutdown(short)
@@ -100,8 +101,8 @@ func (l *sctpLink) shutdown(ctx context.Context) error {
 	}
 }
 
-// abort implements link.
-func (l *sctpLink) abort(reason string) { l.a.Abort(reason) }
+// Abort implements Link.
+func (l *sctpLink) Abort(reason string) { l.a.Abort(reason) }
 
 // onFragment is the upcall for a fragment that the association has received.
 func (l *sctpLink) onFragment(p *sctp.Piece) {
@@ -272,7 +273,7 @@ func (l *sctpLink) down(err error) {
 
 func orClosed(err error) error {
 	if err == nil {
-		return errLinkClosed
+		return transport.ErrClosed
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/dynamic"
 	"github.com/weftstack/weft/mpi/internal/handshake"
 	"github.com/weftstack/weft/mpi/internal/mpierr"
+	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
 // Intercommunicator handshake: makes an intercommunicator of two groups that share only a
@@ -76,7 +77,7 @@ func (m *linkSetup) params() handshake.Params {
 
 // claim makes l the link to a process, and returns its peer. It returns nil if the process is not
 // to have a link, or has one.
-func (m *linkSetup) claim(number int, l link) *peer {
+func (m *linkSetup) claim(number int, l transport.Link) *peer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.peers[number]
@@ -250,7 +251,7 @@ func (m *linkSetup) end() {
 	m.w.mu.Unlock()
 	m.note(func() {
 		if m.err == nil {
-			m.err = errLinkClosed
+			m.err = transport.ErrClosed
 		}
 	})
 	e := m.w.eng

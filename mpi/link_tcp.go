@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/weftstack/weft/mpi/internal/ctxconn"
+	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
 // tcpLink carries messages over one TCP connection, all streams in one byte stream. A sender writes
@@ -38,7 +39,7 @@ type tcpLink struct {
 // tcpBatch is a sequence of messages for one writev.
 type tcpBatch struct {
 	bufs   [][]byte
-	owners []owner
+	owners []transport.Owner
 	arena  []byte // copied bytes
 	last   bool   // the last of bufs is the end of arena: a copied message extends it
 }
@@ -63,17 +64,17 @@ func newTCPLink(conn *net.TCPConn, p *peer) (*tcpLink, error) {
 	return l, nil
 }
 
-func (l *tcpLink) copyLimit(bool) int { return tcpCopy }
+func (l *tcpLink) CopyLimit(bool) int { return tcpCopy }
 
-// send implements link.
-func (l *tcpLink) send(_ uint16, hdr, body []byte, own owner) error {
+// Send implements Link.
+func (l *tcpLink) Send(_ uint16, hdr, body []byte, own transport.Owner) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return errLinkClosed
+		return transport.ErrClosed
 	}
 	if own == nil && len(body) > 0 && l.queued > tcpQueue {
-		return errLinkFull
+		return transport.ErrFull
 	}
 	l.queued += len(hdr) + len(body)
 	l.batch.copy(hdr)
@@ -118,8 +119,8 @@ func (t *tcpBatch) written(n int) {
 	}
 }
 
-// flush implements link.
-func (l *tcpLink) flush() {
+// Flush implements Link.
+func (l *tcpLink) Flush() {
 	l.mu.Lock()
 	if l.writing || len(l.batch.bufs) == 0 {
 		l.mu.Unlock()
@@ -161,7 +162,7 @@ func (l *tcpLink) write(direct bool) {
 }
 
 // wrote releases the owners of a batch and keeps its memory. It locks mu.
-func (l *tcpLink) wrote(bufs [][]byte, owners []owner, arena []byte, err error) {
+func (l *tcpLink) wrote(bufs [][]byte, owners []transport.Owner, arena []byte, err error) {
 	for i, o := range owners {
 		o.Released(err)
 		owners[i] = nil
@@ -237,8 +238,8 @@ func (l *tcpLink) parse(b []byte) error {
 	return nil
 }
 
-// shutdown implements link.
-func (l *tcpLink) shutdown(ctx context.Context) error {
+// Shutdown implements Link.
+func (l *tcpLink) Shutdown(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { l.kill(ctx.Err()) })
 	defer stop()
 	l.mu.Lock()
@@ -252,8 +253,8 @@ func (l *tcpLink) shutdown(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// abort implements link.
-func (l *tcpLink) abort(string) {
+// Abort implements Link.
+func (l *tcpLink) Abort(string) {
 	_ = l.conn.SetLinger(0)
-	l.kill(errLinkClosed)
+	l.kill(transport.ErrClosed)
 }

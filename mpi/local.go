@@ -48,7 +48,7 @@ func (j *localJob) run(ctx context.Context, rank int, o *options, f func(context
 		ro.addrs = []netip.AddrPort{loopback}
 	}
 	w := newWorld(rank, j.size, &ro, &localBoot{job: j, rank: rank})
-	var tr transport
+	var tr jobTransport
 	if ro.transport == TransportInproc {
 		tr = newInprocTransport(w, j.link)
 	} else if tr, err = newTransport(w); err != nil {

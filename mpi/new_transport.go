@@ -3,7 +3,7 @@ package mpi
 import "fmt"
 
 // newTransport opens the network transport that the options of w select.
-func newTransport(w *World) (transport, error) {
+func newTransport(w *World) (jobTransport, error) {
 	switch w.opts.transport {
 	case TransportTCP:
 		return newTCPTransport(w)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
 	"github.com/weftstack/weft/mpi/internal/rdmadev"
+	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
 // peer is the state that a rank keeps for another rank of the job, or a process of another job.
@@ -23,7 +24,7 @@ type peer struct {
 	// mu makes sequence numbers and the order of sends agree. Upcalls may come
 	// while it is held, so they do not take it.
 	mu     sync.Mutex
-	link   link                    // constant once messages can be exchanged
+	link   transport.Link          // constant once messages can be exchanged
 	shared atomic.Pointer[shmLink] // set if messages come through shared memory
 	credit atomic.Int64            // bytes of eager messages that may be sent to it; decreased under mu
 	sent   [slotCount]traffic      // guarded by mu
@@ -65,7 +66,7 @@ func (p *peer) markFailed(why string) {
 	}
 	err := errors.New(why)
 	p.failureReason.Store(&err)
-	p.link.abort("died: " + why)
+	p.link.Abort("died: " + why)
 }
 
 // lost returns the error of operations with a peer that has failed.
@@ -106,8 +107,8 @@ var controlPool = sync.Pool{New: func() any { return new([envelope.MaxLen]byte) 
 // that wait for an answer fail anyway.
 func (p *peer) control(stream uint16, v *envelope.Header) {
 	b := controlPool.Get().(*[envelope.MaxLen]byte)
-	_ = p.link.send(stream, v.Encode(b), nil, nil)
-	p.link.flush()
+	_ = p.link.Send(stream, v.Encode(b), nil, nil)
+	p.link.Flush()
 	controlPool.Put(b)
 }
 
@@ -116,8 +117,8 @@ func (p *peer) control(stream uint16, v *envelope.Header) {
 func (p *peer) goodbye() {
 	var b [envelope.MaxLen]byte
 	v := envelope.Header{Kind: envelope.Disconnect}
-	_ = p.link.send(0, v.Encode(&b), nil, noOwner{}) // fails if the peer was faster
-	p.link.flush()
+	_ = p.link.Send(0, v.Encode(&b), nil, noOwner{}) // fails if the peer was faster
+	p.link.Flush()
 }
 
 type noOwner struct{}

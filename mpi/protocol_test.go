@@ -160,10 +160,10 @@ func TestViolationEndsLink(t *testing.T) {
 					garbage := make([]byte, envelope.MinLen)
 					garbage[0] = byte(envelope.Kinds)
 					l := w.eng.peers[0].link
-					if err := l.send(1, garbage, nil, nil); err != nil {
+					if err := l.Send(1, garbage, nil, nil); err != nil {
 						return err
 					}
-					l.flush()
+					l.Flush()
 				}
 				_, err := Recv(ctx, c, make([]byte, 1), 1-c.Rank(), 0)
 				var re *RankError

@@ -61,8 +61,8 @@ func (w *World) disconnectRemotes(ctx context.Context, peers []*peer) {
 			if d := w.rdma.open.Load(); d != nil {
 				d.Disconnect((*rdmaPeer)(p), p.lost(errDisconnected))
 			}
-			if err := p.link.shutdown(ctx); err != nil {
-				p.link.abort("disconnected")
+			if err := p.link.Shutdown(ctx); err != nil {
+				p.link.Abort("disconnected")
 			}
 		})
 	}

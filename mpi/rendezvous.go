@@ -63,17 +63,6 @@ type exposure interface {
 	Withdraw()
 }
 
-// offering is the buffer of a send that the receiver may read.
-type offering interface {
-	// over ends the access and reports true if the receiver is known to have read everything and
-	// nothing has to be waited for. Otherwise it changes nothing.
-	over() bool
-	// withdraw ends the access and calls then once nothing reads the buffer any more: before it
-	// returns, or later on any goroutine. whole says that the receiver is known to have read all of
-	// it.
-	withdraw(then func(whole bool))
-}
-
 // revokeKey ends RDMA Writes to the buffer of r, and reports whether there could be any.
 func (r *request) revokeKey() bool {
 	r.place.Lock()
@@ -143,7 +132,7 @@ func (e *engine) offer(r *request, v *envelope.Header) {
 	v.Key, v.HasKey = e.bulk.offer(r)
 }
 
-// afterReads calls then once the receiver does not read the buffer of r any more: see offering. r
+// afterReads calls then once the receiver does not read the buffer of r any more: see Offer. r
 // is a send that is no longer in ids.
 func (r *request) afterReads(then func(whole bool)) {
 	o := r.offered
@@ -152,12 +141,12 @@ func (r *request) afterReads(then func(whole bool)) {
 		return
 	}
 	r.offered = nil
-	o.withdraw(then)
+	o.Withdraw(then)
 }
 
 // eventAfterReads counts the last event of r once afterReads calls back.
 func (r *request) eventAfterReads() {
-	if o := r.offered; o == nil || o.over() { // the common case, without a closure
+	if o := r.offered; o == nil || o.Over() { // the common case, without a closure
 		r.offered = nil
 		r.event(nil)
 		return

@@ -121,9 +121,9 @@ type chaosOffer struct {
 	buf  []byte
 }
 
-func (x *chaosOffer) over() bool { return false }
+func (x *chaosOffer) Over() bool { return false }
 
-func (x *chaosOffer) withdraw(then func(bool)) {
+func (x *chaosOffer) Withdraw(then func(bool)) {
 	delete(x.b.offered, x.stag)
 	if x.b.k.rng.IntN(2) == 0 {
 		then(false)

@@ -98,7 +98,7 @@ func TestRendezvousPeerDies(t *testing.T) {
 								return err
 							}
 							if w.Rank() == dies {
-								w.eng.peers[1-dies].link.abort("rank dies")
+								w.eng.peers[1-dies].link.Abort("rank dies")
 							}
 							if err != nil {
 								return nil
@@ -214,7 +214,7 @@ func sendHalf(ctx context.Context, w *World, n int, halfway, failed chan struct{
 		return err
 	}
 	close(halfway)
-	w.eng.peers[0].link.abort("rank 1 dies")
+	w.eng.peers[0].link.Abort("rank 1 dies")
 	select {
 	case <-failed:
 	case <-ctx.Done():

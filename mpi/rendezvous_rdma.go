@@ -142,13 +142,13 @@ func (b *rdmaBulk) offer(r *request) (key envelope.Key, ok bool) {
 	return key, ok
 }
 
-// over implements offering. It reports false, because responses to reads may have to be
+// Over implements Offer. It reports false, because responses to reads may have to be
 // retransmitted even if the receiver has read everything.
-func (bulkOffer) over() bool { return false }
+func (bulkOffer) Over() bool { return false }
 
-// withdraw implements offering. Read responses reference the buffer until they are acknowledged.
-func (x bulkOffer) withdraw(then func(bool)) {
-	x.Withdraw()
+// Withdraw implements Offer. Read responses reference the buffer until they are acknowledged.
+func (x bulkOffer) Withdraw(then func(bool)) {
+	x.Offering.Withdraw()
 	x.AfterDrain(func() { then(false) })
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
 	"github.com/weftstack/weft/mpi/internal/mpierr"
+	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
 // send is the blocking send.
@@ -123,7 +124,7 @@ func (c *comm) startSend(r *request, s slot, mode sendMode, b []byte, dst, tag i
 		r.pending.Store(1)
 		r.id = e.ids.add(r, p)
 		v.ID = r.id
-		err = p.link.send(r.stream, v.Encode(&r.hdr), nil, nil)
+		err = p.link.Send(r.stream, v.Encode(&r.hdr), nil, nil)
 		waits = 1
 	default:
 		p.credit.Add(-price)
@@ -133,17 +134,17 @@ func (c *comm) startSend(r *request, s slot, mode sendMode, b []byte, dst, tag i
 		}
 		hdr := v.Encode(&r.hdr)
 		r.pending.Store(waits)
-		err = errLinkFull
-		if now, ok := p.link.(promptLink); ok && sole && len(b) <= maxPrompt {
-			err = now.sendNow(r.stream, hdr, b)
+		err = transport.ErrFull
+		if now, ok := p.link.(transport.PromptLink); ok && sole && len(b) <= maxPrompt {
+			err = now.SendNow(r.stream, hdr, b)
 			sent = err == nil
-		} else if len(b) <= p.link.copyLimit(blocks) {
-			err = p.link.send(r.stream, hdr, b, nil)
+		} else if len(b) <= p.link.CopyLimit(blocks) {
+			err = p.link.Send(r.stream, hdr, b, nil)
 		}
-		if errors.Is(err, errLinkFull) {
+		if errors.Is(err, transport.ErrFull) {
 			waits++
 			r.pending.Store(waits)
-			err = p.link.send(r.stream, hdr, b, (*sendOwner)(r))
+			err = p.link.Send(r.stream, hdr, b, (*sendOwner)(r))
 		}
 	}
 	if err == nil {
@@ -236,11 +237,11 @@ func (e *engine) sendBodyAs(r *request, v *envelope.Header) {
 func (e *engine) sendBodyMessage(r *request, id uint64, n int, flags uint8) {
 	p := r.peer
 	h := envelope.Header{Kind: envelope.Data, Flags: flags, ID: id, Length: uint64(n)}
-	if err := p.link.send(e.bodyStream(r.stream), h.Encode(&r.hdr), r.buf[:n], (*sendOwner)(r)); err != nil {
+	if err := p.link.Send(e.bodyStream(r.stream), h.Encode(&r.hdr), r.buf[:n], (*sendOwner)(r)); err != nil {
 		r.event(err)
 		return
 	}
-	p.link.flush()
+	p.link.Flush()
 }
 
 // awaitSend waits for r. If ctx ends first, it asks the receiver to drop the message and waits for

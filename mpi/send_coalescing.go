@@ -33,7 +33,7 @@ func (e *engine) transmit(p *peer, n int, first, deferred bool) {
 	u := &e.coalescer
 	if first || !p.coalesces || int(p.unsent.Add(int32(min(n, coalesceBytes)+envelope.MinLen))) > coalesceBytes {
 		p.unsent.Store(0)
-		p.link.flush()
+		p.link.Flush()
 		return
 	}
 	if p.dirty.CompareAndSwap(false, true) {
@@ -72,7 +72,7 @@ func (u *sendCoalescer) flush() {
 	for _, p := range ps {
 		p.dirty.Store(false)
 		p.unsent.Store(0)
-		p.link.flush()
+		p.link.Flush()
 	}
 	clear(ps)
 	u.mu.Lock()

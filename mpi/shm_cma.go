@@ -60,7 +60,7 @@ type cmaSlots struct {
 	all   [maxCMAOffers]cmaOffer
 }
 
-// cmaOffer is the buffer of a send that the receiver may copy. It implements offering.
+// cmaOffer is the buffer of a send that the receiver may copy. It implements Offer.
 type cmaOffer struct {
 	l    *shmLink
 	slot int
@@ -98,8 +98,8 @@ func (l *shmLink) offer(r *request, v *envelope.Header) {
 	runtime.KeepAlive(l)
 }
 
-// withdraw implements offering.
-func (o *cmaOffer) withdraw(then func(whole bool)) {
+// Withdraw implements Offer.
+func (o *cmaOffer) Withdraw(then func(whole bool)) {
 	at := o.at()
 	if at.CompareAndSwap(o.word|offerOpen, 0) || at.Load() != o.word|offerTaken {
 		then(o.close())
@@ -121,8 +121,8 @@ func (o *cmaOffer) withdraw(then func(whole bool)) {
 	}()
 }
 
-// over implements offering.
-func (o *cmaOffer) over() bool {
+// Over implements Offer.
+func (o *cmaOffer) Over() bool {
 	if o.at().Load() != o.word|offerDone {
 		return false
 	}

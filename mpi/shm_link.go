@@ -7,13 +7,14 @@ import (
 	"sync/atomic"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
 // shmLink carries messages to a rank of the same host through shared memory: a ring buffer in each
 // direction, which any polling goroutine drains. The network link under it carries what memory
 // cannot: the doorbell (Doorbell), which wakes a rank that does not poll, and the end of the rank.
 type shmLink struct {
-	under link
+	under transport.Link
 	peer  *peer
 	// theirs holds out and awake: it is unmapped when nothing refers to it. It is nil if it could
 	// not be mapped: then messages are only received through memory.
@@ -49,21 +50,21 @@ type shmItem struct {
 	n    int // length of hdr
 	off  int // bytes of hdr and body written so far
 	body []byte
-	own  owner
+	own  transport.Owner
 }
 
 // shmCopy is the length up to which bodies are sent without an owner, in bytes. Those with an owner
 // are copied to the ring buffer, too.
 const shmCopy = 32 << 10
 
-func (l *shmLink) copyLimit(bool) int { return shmCopy }
+func (l *shmLink) CopyLimit(bool) int { return shmCopy }
 
-// send implements link. A message that fits is copied to the ring buffer at once.
-func (l *shmLink) send(_ uint16, hdr, body []byte, own owner) error {
+// Send implements Link. A message that fits is copied to the ring buffer at once.
+func (l *shmLink) Send(_ uint16, hdr, body []byte, own transport.Owner) error {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
-		return errLinkClosed
+		return transport.ErrClosed
 	}
 	need := padding(l.out.pos) + len(hdr) + len(body)
 	empty := l.first == len(l.queue)
@@ -75,7 +76,7 @@ func (l *shmLink) send(_ uint16, hdr, body []byte, own owner) error {
 		l.out.publish()
 	case own == nil && len(body) > 0:
 		l.mu.Unlock()
-		return errLinkFull
+		return transport.ErrFull
 	default:
 		it := shmItem{n: len(hdr), body: body, own: own}
 		copy(it.hdr[:], hdr)
@@ -95,18 +96,18 @@ func (l *shmLink) send(_ uint16, hdr, body []byte, own owner) error {
 	return nil
 }
 
-// sendNow implements promptLink.
-func (l *shmLink) sendNow(stream uint16, hdr, body []byte) error {
-	err := l.send(stream, hdr, body, nil)
+// SendNow implements PromptLink.
+func (l *shmLink) SendNow(stream uint16, hdr, body []byte) error {
+	err := l.Send(stream, hdr, body, nil)
 	if err == nil {
-		l.flush()
+		l.Flush()
 	}
 	return err
 }
 
-// flush implements link: it sends a doorbell if the peer does not poll and no doorbell is in
+// Flush implements Link: it sends a doorbell if the peer does not poll and no doorbell is in
 // flight.
-func (l *shmLink) flush() {
+func (l *shmLink) Flush() {
 	if l.awake.Load() == 0 && l.out.ctl.doorbell.CompareAndSwap(0, 1) {
 		l.sendDoorbell()
 	}
@@ -117,8 +118,8 @@ func (l *shmLink) flush() {
 func (l *shmLink) sendDoorbell() {
 	b := controlPool.Get().(*[envelope.MaxLen]byte)
 	v := envelope.Header{Kind: envelope.Doorbell}
-	_ = l.under.send(0, v.Encode(b), nil, nil) // fails if the link has ended
-	l.under.flush()
+	_ = l.under.Send(0, v.Encode(b), nil, nil) // fails if the link has ended
+	l.under.Flush()
 	controlPool.Put(b)
 }
 
@@ -132,7 +133,7 @@ func (l *shmLink) onDoorbell() {
 // pump writes queued messages as far as there is room, and reports whether it has written any
 // bytes.
 func (l *shmLink) pump() (worked bool) {
-	var done [16]owner // released after mu is unlocked
+	var done [16]transport.Owner // released after mu is unlocked
 	for more := true; more; {
 		n := 0
 		l.mu.Lock()
@@ -174,7 +175,7 @@ func (l *shmLink) pump() (worked bool) {
 		}
 	}
 	if worked {
-		l.flush()
+		l.Flush()
 	}
 	return worked
 }
@@ -250,7 +251,7 @@ func (l *shmLink) receive() (room bool) {
 		}
 		if err != nil {
 			l.quiet.Store(true)
-			l.under.abort(err.Error())
+			l.under.Abort(err.Error())
 			return false
 		}
 		l.in.skip(len(b))
@@ -290,15 +291,15 @@ func (l *shmLink) finish() {
 	l.mu.Unlock()
 	for i := range left {
 		if own := left[i].own; own != nil {
-			own.Released(errLinkClosed)
+			own.Released(transport.ErrClosed)
 		}
 	}
 	l.peer.ended(l.why)
 }
 
-// shutdown implements link. The peer receives what is in memory when it sees the end of the link
+// Shutdown implements Link. The peer receives what is in memory when it sees the end of the link
 // under this one.
-func (l *shmLink) shutdown(ctx context.Context) error {
+func (l *shmLink) Shutdown(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -311,8 +312,8 @@ func (l *shmLink) shutdown(ctx context.Context) error {
 	}
 	l.closed = true
 	l.mu.Unlock()
-	return l.under.shutdown(ctx)
+	return l.under.Shutdown(ctx)
 }
 
-// abort implements link.
-func (l *shmLink) abort(reason string) { l.under.abort(reason) }
+// Abort implements Link.
+func (l *shmLink) Abort(reason string) { l.under.Abort(reason) }

@@ -18,6 +18,7 @@ import (
 	"github.com/weftstack/weft/internal/poll"
 	"github.com/weftstack/weft/mpi/internal/cma"
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
 // overMemory reports whether w exchanges messages with all others through memory.
@@ -273,13 +274,13 @@ type doorbellLink struct {
 	aborted   string
 }
 
-func (l *doorbellLink) send(_ uint16, hdr, _ []byte, _ owner) error {
+func (l *doorbellLink) Send(_ uint16, hdr, _ []byte, _ transport.Owner) error {
 	if envelope.Kind(hdr[0]) == envelope.Doorbell {
 		l.doorbells++
 	}
 	return nil
 }
-func (l *doorbellLink) abort(why string) { l.aborted = why }
+func (l *doorbellLink) Abort(why string) { l.aborted = why }
 
 // releases is an owner that counts.
 type releases struct {
@@ -322,16 +323,16 @@ func TestSharedLinkFull(t *testing.T) {
 			t.Fatalf("send: %v, want %v", err, want)
 		}
 	}
-	check(l.send(0, hdr, body[:100], nil), nil)
-	l.flush()
-	l.flush()
+	check(l.Send(0, hdr, body[:100], nil), nil)
+	l.Flush()
+	l.Flush()
 	if under.doorbells != 1 {
 		t.Errorf("%d doorbells, want 1", under.doorbells)
 	}
-	check(l.send(0, hdr, body[:200], nil), errLinkFull)
-	check(l.send(0, hdr, body, own), nil)
-	check(l.send(0, hdr, nil, nil), nil) // a control message, behind it
-	check(l.send(0, hdr, body[:1], nil), errLinkFull)
+	check(l.Send(0, hdr, body[:200], nil), transport.ErrFull)
+	check(l.Send(0, hdr, body, own), nil)
+	check(l.Send(0, hdr, nil, nil), nil) // a control message, behind it
+	check(l.Send(0, hdr, body[:1], nil), transport.ErrFull)
 	if own.n != 0 || !l.queued.Load() || l.out.ctl.want.Load() != 1 {
 		t.Fatalf("released %d times, queued %v, want %d", own.n, l.queued.Load(), l.out.ctl.want.Load())
 	}
@@ -407,7 +408,7 @@ func TestSharedRoom(t *testing.T) {
 func TestSharedLinkEnd(t *testing.T) {
 	l, _, _ := newSharedLink(64)
 	own := new(releases)
-	if err := l.send(0, make([]byte, envelope.MinLen), make([]byte, 100), own); err != nil {
+	if err := l.Send(0, make([]byte, envelope.MinLen), make([]byte, 100), own); err != nil {
 		t.Fatal(err)
 	}
 	l.peer.down(errTestOver)
@@ -418,23 +419,23 @@ func TestSharedLinkEnd(t *testing.T) {
 	if err := l.peer.failure(); !errors.Is(err, errTestOver) {
 		t.Errorf("failure: %v", err)
 	}
-	if err := l.send(0, make([]byte, envelope.MinLen), nil, nil); !errors.Is(err, errLinkClosed) {
+	if err := l.Send(0, make([]byte, envelope.MinLen), nil, nil); !errors.Is(err, transport.ErrClosed) {
 		t.Errorf("send: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_ = l.shutdown(ctx) // does not block
+	_ = l.Shutdown(ctx) // does not block
 }
 
 // A shutdown waits for what is queued, as long as its context lets it.
 func TestSharedLinkShutdown(t *testing.T) {
 	l, _, _ := newSharedLink(64)
-	if err := l.send(0, make([]byte, envelope.MinLen), make([]byte, 100), new(releases)); err != nil {
+	if err := l.Send(0, make([]byte, envelope.MinLen), make([]byte, 100), new(releases)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	_ = l.shutdown(ctx)
+	_ = l.Shutdown(ctx)
 	if ctx.Err() == nil {
 		t.Error("shutdown before everything was written")
 	}

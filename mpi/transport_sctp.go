@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/mpi/internal/handshake"
+	"github.com/weftstack/weft/mpi/internal/transport"
 	"github.com/weftstack/weft/sctp"
 )
 
@@ -65,7 +66,7 @@ const (
 	maxUnprovenAssociations = 256
 )
 
-func newSCTPTransport(w *World) (transport, error) {
+func newSCTPTransport(w *World) (jobTransport, error) {
 	o := w.opts
 	t := &sctpTransport{w: w, links: make([]*sctpLink, w.Size()), wake: make(chan struct{}, 1)}
 	// Ranks that wait poll by themselves, see progress.
@@ -112,15 +113,15 @@ func (t *sctpTransport) addr() string {
 	return sctp.Addr{Addrs: t.udp.LocalAddrs(), Port: t.ep.Port()}.String()
 }
 
-// polling implements transport.
-func (t *sctpTransport) polling(spins bool) (func() bool, func() parker) {
+// polling implements jobTransport.
+func (t *sctpTransport) polling(spins bool) (func() bool, func() transport.Parker) {
 	if spins {
 		t.udp.SetBusyRead(sctp.DefaultBusyPoll)
 	}
-	return t.udp.Poll, func() parker { return t.udp.NewWaiter() }
+	return t.udp.Poll, func() transport.Parker { return t.udp.NewWaiter() }
 }
 
-// close implements transport.
+// close implements jobTransport.
 func (t *sctpTransport) close() error { return errors.Join(t.udp.Close(), t.cap.close()) }
 
 // onFragment is the upcall for data. The connecting side attaches its link before
@@ -198,7 +199,7 @@ func (t *sctpTransport) linked(err error) {
 	}
 }
 
-// connect implements transport.
+// connect implements jobTransport.
 func (t *sctpTransport) connect(ctx context.Context, addrs []string, key []byte) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -262,7 +263,7 @@ func (t *sctpTransport) dial(ctx context.Context, peer int, key []byte) error {
 	return t.startHandshake(ctx, t.addrs[peer], nil, h, msg)
 }
 
-// connectRemote implements transport.
+// connectRemote implements jobTransport.
 func (t *sctpTransport) connectRemote(ctx context.Context, m *linkSetup, number int) error {
 	addr, err := sctp.ParseAddr(m.peer(number).remote.addr)
 	if err != nil {
@@ -272,7 +273,7 @@ func (t *sctpTransport) connectRemote(ctx context.Context, m *linkSetup, number 
 	return t.startHandshake(ctx, addr, m, h, msg)
 }
 
-// listen implements transport: the endpoint always listens.
+// listen implements jobTransport: the endpoint always listens.
 func (t *sctpTransport) listen() error { return nil }
 
 // startHandshake makes an association and sends hello. m is nil between ranks of the job.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weftstack/weft/mpi/internal/ctxconn"
 	"github.com/weftstack/weft/mpi/internal/handshake"
+	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
 // tcpTransport makes one TCP connection per pair of ranks: the higher rank
@@ -34,7 +35,7 @@ type tcpTransport struct {
 // dialsAtOnce bounds the connections a rank opens at the same time.
 const dialsAtOnce = 8
 
-func newTCPTransport(w *World) (transport, error) {
+func newTCPTransport(w *World) (jobTransport, error) {
 	ln, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(w.opts.addr()))
 	if err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func newTCPTransport(w *World) (transport, error) {
 
 func (t *tcpTransport) addr() string { return t.ln.Addr().String() }
 
-func (t *tcpTransport) polling(bool) (func() bool, func() parker) { return t.poll, nil }
+func (t *tcpTransport) polling(bool) (func() bool, func() transport.Parker) { return t.poll, nil }
 
 // pollLinks is how many connections one poll reads from: each takes a system call.
 const pollLinks = 4
@@ -66,7 +67,7 @@ func (t *tcpTransport) poll() bool {
 	return worked
 }
 
-// close implements transport.
+// close implements jobTransport.
 func (t *tcpTransport) close() error {
 	err := t.ln.Close()
 	t.mu.Lock()
@@ -97,7 +98,7 @@ func (t *tcpTransport) drop(c net.Conn) {
 	delete(t.conns, c)
 }
 
-// connect implements transport.
+// connect implements jobTransport.
 func (t *tcpTransport) connect(ctx context.Context, addrs []string, key []byte) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -282,7 +283,7 @@ func (t *tcpTransport) receive(l *tcpLink) {
 	t.links.Store(&links)
 }
 
-// connectRemote implements transport.
+// connectRemote implements jobTransport.
 func (t *tcpTransport) connectRemote(ctx context.Context, m *linkSetup, number int) error {
 	h, msg := m.connector(number)
 	conn, err := t.dialHandshake(ctx, m.peer(number).remote.addr, h, msg)
@@ -295,7 +296,7 @@ func (t *tcpTransport) connectRemote(ctx context.Context, m *linkSetup, number i
 	return err
 }
 
-// listen implements transport: it accepts connections of processes of other jobs from now on.
+// listen implements jobTransport: it accepts connections of processes of other jobs from now on.
 func (t *tcpTransport) listen() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -341,7 +342,7 @@ func (t *tcpTransport) adopt(conn net.Conn, m *linkSetup, number int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
-		return errLinkClosed
+		return transport.ErrClosed
 	}
 	if m.claim(number, l) == nil {
 		return fmt.Errorf("%w: process %d is not expected", ErrAuth, number)

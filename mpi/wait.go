@@ -6,30 +6,24 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/poll"
+	"github.com/weftstack/weft/mpi/internal/transport"
 	"github.com/weftstack/weft/sctp"
 )
 
 // waiter parks one goroutine. Signals may be spurious, so the goroutine checks its condition again.
 type waiter struct {
 	ch   chan struct{}
-	lead parker // used instead of ch, if not nil
+	lead transport.Parker // used instead of ch, if not nil
 	pool *waiterPool
 
 	found func() // called instead of signalling, if not nil
-}
-
-// parker parks a goroutine in the transport, as [sctp.Waiter] does.
-type parker interface {
-	// Wait blocks until Wake is called, and reports true, or until stop is closed.
-	Wait(stop <-chan struct{}) bool
-	Wake()
 }
 
 // waiterPool keeps waiters for reuse. Each engine has its own, so that channels do not leave a
 // testing/synctest bubble.
 type waiterPool struct {
 	pool sync.Pool
-	make func() parker // may be nil
+	make func() transport.Parker // may be nil
 }
 
 func (p *waiterPool) get() *waiter {

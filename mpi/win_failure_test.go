@@ -62,7 +62,7 @@ func TestWinLockOfTheDead(t *testing.T) {
 		case 1:
 			for _, p := range w.eng.peers { // dies without a word to the launcher
 				if p.link != nil {
-					p.link.abort("test")
+					p.link.Abort("test")
 				}
 			}
 			close(gone)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/rma"
+	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
 // TestServedByTheProgram has origins update, put and get while the program of the target
@@ -104,7 +105,7 @@ func TestServicesWaitAside(t *testing.T) {
 		}
 		e := c.w.eng
 		park := e.waiters.make
-		e.waiters = waiterPool{make: func() parker { return &countedParker{park(), &inside, &most} }}
+		e.waiters = waiterPool{make: func() transport.Parker { return &countedParker{park(), &inside, &most} }}
 		if c.Rank() == 0 {
 			if err := w.Put(ctx, []byte{1}, 1, 0); err != nil {
 				return err
@@ -124,7 +125,7 @@ func TestServicesWaitAside(t *testing.T) {
 }
 
 type countedParker struct {
-	parker
+	transport.Parker
 	inside, most *atomic.Int32
 }
 
@@ -133,5 +134,5 @@ func (p *countedParker) Wait(stop <-chan struct{}) bool {
 		p.most.Store(n)
 	}
 	defer p.inside.Add(-1)
-	return p.parker.Wait(stop)
+	return p.Parker.Wait(stop)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/dynamic"
 	"github.com/weftstack/weft/mpi/internal/fileio"
 	"github.com/weftstack/weft/mpi/internal/ft"
+	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
 // World is one rank's membership in a job (the state between MPI_Init and MPI_Finalize). It is safe
@@ -22,7 +23,7 @@ type World struct {
 	eng       *engine
 	opts      *options
 	boot      bootstrap
-	transport transport
+	transport jobTransport
 	world     *Comm
 	self      *Comm
 	joined    atomic.Bool     // the links are up
@@ -57,8 +58,8 @@ type bootstrap interface {
 	Finalize(ctx context.Context) error
 }
 
-// transport is how a World reaches the other ranks.
-type transport interface {
+// jobTransport is how a World reaches the other ranks.
+type jobTransport interface {
 	// addr returns the address that peers connect to.
 	addr() string
 	// connect makes the links to all other ranks, by their addresses. It returns when all are up or
@@ -70,7 +71,7 @@ type transport interface {
 	listen() error
 	// polling returns how the transport is polled, see progress, and how goroutines
 	// wait for it, see waiterPool; both may be nil.
-	polling(spins bool) (poll func() bool, park func() parker)
+	polling(spins bool) (poll func() bool, park func() transport.Parker)
 	// close releases everything. Links still up are aborted.
 	close() error
 }
@@ -230,7 +231,7 @@ func (w *World) shutdownLinks(ctx context.Context) error {
 		}
 		wg.Go(func() {
 			p.goodbye()
-			if err := p.link.shutdown(ctx); err != nil && p.remote == nil && (!w.opts.tolerant || p.failure() == nil) {
+			if err := p.link.Shutdown(ctx); err != nil && p.remote == nil && (!w.opts.tolerant || p.failure() == nil) {
 				errs[i] = fmt.Errorf("mpi: closing the link to rank %d: %w", p.rank, err)
 			}
 		})
@@ -249,13 +250,13 @@ func (w *World) Abort(code int, msg string) {
 	w.eng.end(err)
 	for _, p := range w.eng.all() {
 		if p.link != nil {
-			p.link.abort(msg)
+			p.link.Abort(msg)
 		}
 	}
 }
 
 // join exchanges addresses with the other ranks and connects to them.
-func (w *World) join(ctx context.Context, f transport) error {
+func (w *World) join(ctx context.Context, f jobTransport) error {
 	w.transport = f
 	size := w.Size()
 	c := businessCard{Transport: w.opts.transport, Host: w.host(), Streams: w.opts.streams,
@@ -330,7 +331,7 @@ func (w *World) join(ctx context.Context, f transport) error {
 
 // setSpin decides how long waiting goroutines poll: not at all if that would take the processor
 // from a rank that has work, as when there are more ranks than processors.
-func (w *World) setSpin(crowded bool, f transport) {
+func (w *World) setSpin(crowded bool, f jobTransport) {
 	spin := w.opts.spin
 	if spin == spinAuto {
 		spin = defaultSpin
