@@ -266,7 +266,7 @@ func (r reconfigReceiver) Restart(next seq.TSN) (jumped, ok bool) {
 type reconfigHost struct{ a *Assoc }
 
 func (h reconfigHost) Sender() reconfig.Sender        { return reconfigSender{&h.a.tx} }
-func (h reconfigHost) Receiver() reconfig.Receiver    { return reconfigReceiver{h.a} }
+func (h reconfigHost) Receiver() reconfig.Receiver    { return reconfigReceiver(h) }
 func (h reconfigHost) Closed() bool                   { return h.a.state == Closed }
 func (h reconfigHost) CanSend() bool                  { return h.a.state.canSendData() }
 func (h reconfigHost) DataPath() int                  { return h.a.dataPath() }
