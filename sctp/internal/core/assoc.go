@@ -36,20 +36,6 @@ type ClientParams struct {
 	Cookies *CookieJar
 }
 
-// peerInfo is what the peer said of itself.
-type peerInfo struct {
-	port          uint16
-	tag           uint32 // 0 until known
-	features      features
-	adaptation    uint32
-	hasAdaptation bool
-}
-
-// learn notes the extensions that are in use and the adaptation indication.
-func (p *peerInfo) learn(f features, adaptation uint32, has bool) {
-	p.features, p.adaptation, p.hasAdaptation = f, adaptation, has
-}
-
 // Assoc is one association. Its parts are the receiver and the sender, the
 // paths, and one small machine each for handshake, heartbeats and shutdown. It
 // is not safe for concurrent use.
@@ -61,11 +47,8 @@ type Assoc struct {
 	slow    slowReasons // why the fast paths cannot be taken
 	err     error
 
-	port  uint16  // SCTP port here
-	tag   uint32  // local verification tag
-	tsn   seq.TSN // our initial TSN
+	identity
 	local address.Local
-	peer  peerInfo
 
 	pathSet
 	// preferred is an address that the peer wants to be the primary one, as soon as it is confirmed.
@@ -223,29 +206,9 @@ func (a *Assoc) State() State { return a.state }
 // graceful end.
 func (a *Assoc) Err() error { return a.err }
 
-// Tag returns the local verification tag. It changes when the peer restarts.
-func (a *Assoc) Tag() uint32 { return a.tag }
-
-// PeerTag returns the peer's verification tag, 0 if it is not known yet.
-func (a *Assoc) PeerTag() uint32 { return a.peer.tag }
-
-// Ports returns the SCTP ports.
-func (a *Assoc) Ports() (local, peer uint16) { return a.port, a.peer.port }
-
 // Streams returns the numbers of outgoing and incoming streams; 0 incoming ones
 // before they were agreed on.
 func (a *Assoc) Streams() (out, in int) { return a.tx.streams, a.rx.streams }
-
-// PeerAdaptation returns the peer's Adaptation Layer Indication, if any.
-func (a *Assoc) PeerAdaptation() (uint32, bool) { return a.peer.adaptation, a.peer.hasAdaptation }
-
-// Interleaving reports whether user messages are interleaved (RFC 8260), and
-// PartialReliability whether messages can be abandoned (RFC 3758): both ends
-// must want it.
-func (a *Assoc) Interleaving() bool { return a.peer.features.has(featIData) }
-
-// PartialReliability reports whether the peer understands FORWARD-TSN.
-func (a *Assoc) PartialReliability() bool { return a.peer.features.has(featPR) }
 
 // Release gives back everything the association still holds, unread data
 // included. It is the last call.

@@ -143,11 +143,6 @@ func (q *packetQueue) pop() (*replyPacket, bool) {
 	return r, true
 }
 
-// header returns the common header of packets to the peer.
-func (a *Assoc) header() wire.Header {
-	return wire.Header{SrcPort: a.port, DstPort: a.peer.port, VTag: a.peer.tag}
-}
-
 // sendAlone queues a packet with header h and what chunk appends.
 func (a *Assoc) sendAlone(t Tuple, h wire.Header, chunk func(b []byte) []byte) {
 	r := a.standalone.slot(t)

@@ -162,10 +162,3 @@ func negotiate(ours, theirs features) features {
 type Extensions struct {
 	PartialReliability, Interleaving, Reconfig, Authentication, AddressChange, ECN, ZeroChecksum bool
 }
-
-// Extensions returns what is in use.
-func (a *Assoc) Extensions() Extensions {
-	f := a.peer.features
-	return Extensions{PartialReliability: f.has(featPR), Interleaving: f.has(featIData), Reconfig: f.has(featReconfig),
-		Authentication: f.has(featAuth), AddressChange: f.has(featAsconf), ECN: f.has(featECN), ZeroChecksum: f.has(featZeroSum)}
-}

@@ -149,15 +149,6 @@ func (a *Assoc) handlePacket(now clock.Time, p *Packet) DropReason {
 	return a.handleChunks(now, &it)
 }
 
-// tagOrReflected is the tag rule of ABORT and SHUTDOWN COMPLETE (RFC 9260,
-// Section 8.5.1, B and C): our tag without the T bit, or the peer's with it.
-func (a *Assoc) tagOrReflected(tag uint32, flags uint8) bool {
-	if flags&1 == 0 {
-		return tag == a.tag
-	}
-	return a.peer.tag != 0 && tag == a.peer.tag
-}
-
 // ootbShutdownAck answers the SHUTDOWN ACK of an earlier association: it is out
 // of the blue here (RFC 9260, Section 8.4, rule 5 and Section 9.2).
 func (a *Assoc) ootbShutdownAck(p *Packet, h wire.Header) DropReason {

@@ -176,14 +176,6 @@ func (a *Assoc) restIsNewData(now clock.Time, i int, tx *Transmit, begun bool) b
 	return !due
 }
 
-// dataECN returns the codepoint of packets with new data.
-func (a *Assoc) dataECN() uint8 {
-	if a.peer.features.has(featECN) {
-		return ECNECT0
-	}
-	return ECNNotECT
-}
-
 // firstData appends the first packet of a batch if new data, with a SACK if one waits, is all
 // that there is to send. nextPacket would append the same, and take longer to find that out.
 // It reports false if nextPacket has to be asked.
