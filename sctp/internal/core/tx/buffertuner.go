@@ -41,7 +41,7 @@ type BufferTuner struct {
 	bytes    int64
 }
 
-// ack takes in n newly acknowledged bytes and a sample of the round-trip time,
+// Ack takes in n newly acknowledged bytes and a sample of the round-trip time,
 // which may be 0.
 func (t *BufferTuner) Ack(now clock.Time, n int, rtt clock.Time) {
 	if now >= t.until {
@@ -72,7 +72,7 @@ func (t *BufferTuner) minRTT() clock.Time {
 	return t.rtt
 }
 
-// limit returns how many bytes may be queued before Send refuses more. slowest is
+// Limit returns how many bytes may be queued before Send refuses more. slowest is
 // the round-trip time of the slowest path, if there are several in use at once.
 func (t *BufferTuner) Limit(slowest clock.Time) int64 {
 	rtt := max(t.minRTT(), tuneRTT, slowest)

@@ -166,77 +166,109 @@ func (s *Scoreboard) verifyRtxCopies() error {
 
 // verifyQueue checks what the queue counts.
 func (s *Scoreboard) verifyQueue(closed bool, path func(int) bool) error {
-	q := s.q
-	seen := map[*outMsg]uint32{}
-	inFlight := map[uint16]int32{}
+	c := queueCount{q: s.q, closed: closed, path: path, seen: map[*outMsg]uint32{}, inFlight: map[uint16]int32{}, ordered: map[uint16]int32{}}
 	for t := s.base; t != s.next; t++ {
 		m := s.rec(t).msg
-		seen[m]++
-		inFlight[m.sid]++
+		c.seen[m]++
+		c.inFlight[m.sid]++
 	}
-	refs := len(seen)
-	ordered := map[uint16]int32{}
-	for m, n := range seen {
+	c.outstanding = len(c.seen)
+	for m, n := range c.seen {
 		if m.refs != n {
 			return fmt.Errorf("a message of stream %d has %d chunks outstanding, counted %d", m.sid, m.refs, n)
 		}
 		if m.flags&msgUnordered == 0 {
-			ordered[m.sid]++
+			c.ordered[m.sid]++
 		}
 	}
-	waiting, chunks, ready, opened, waits, routed := 0, 0, 0, 0, 0, 0
-	for sid := range q.streams {
-		st := &q.streams[sid]
-		var prev *outMsg
-		if st.open != nil {
-			opened++
-			waits += count01(st.head == nil)
-			if last := st.tail; !st.open.begun || last != nil && last.flags&msgOpen == 0 {
-				return fmt.Errorf("stream %d: an open message, begun %v, is not the last", sid, st.open.begun)
-			}
-		}
-		for m := st.head; m != nil; prev, m = m, m.next {
-			waiting++
-			chunks += m.left()
-			routed += count01(m.route != 0)
-			if i := m.route.path(); i >= 0 && !path(i) {
-				return fmt.Errorf("stream %d: a message is to go by path %d", sid, i)
-			}
-			if prev != nil && (m.flags&msgCont != 0) != (prev.flags&msgOpen != 0) || m == st.tail && m.flags&msgOpen != 0 && st.open == nil {
-				return fmt.Errorf("stream %d: a piece is missing", sid)
-			}
-			if m.sent >= m.length || m.prev != prev || int(m.sid) != sid || m.flags&msgDone != 0 {
-				return fmt.Errorf("stream %d: a message waits with %d of %d bytes sent, flags %x", sid, m.sent, m.length, m.flags)
-			}
-			if _, ok := seen[m]; !ok {
-				seen[m] = 0
-				if m.refs != 0 {
-					return fmt.Errorf("stream %d: a message has %d chunks that are not outstanding", sid, m.refs)
-				}
-				if m.sent > 0 && m.flags&msgUnordered == 0 {
-					ordered[m.sid]++
-				}
-			}
-		}
-		if st.tail != prev {
-			return fmt.Errorf("stream %d: wrong tail", sid)
-		}
-		if st.inFlight != inFlight[uint16(sid)] {
-			return fmt.Errorf("stream %d: %d chunks outstanding, counted %d", sid, st.inFlight, inFlight[uint16(sid)])
-		}
-		if !closed && st.ordered != ordered[uint16(sid)] || st.ordered > maxOrderedInFlight {
-			return fmt.Errorf("stream %d: %d ordered messages outstanding, counted %d", sid, st.ordered, ordered[uint16(sid)])
-		}
-		if can := st.head != nil && q.mayBegin(st) && !q.windowFull(st); can != st.queued && !closed {
-			return fmt.Errorf("stream %d: may send %v, scheduled %v", sid, can, st.queued)
-		}
-		if st.queued {
-			ready++
+	for sid := range s.q.streams {
+		if err := c.stream(sid); err != nil {
+			return err
 		}
 	}
+	return c.compare()
+}
+
+// queueCount counts again what a queue keeps accounts of.
+type queueCount struct {
+	q      *Queue
+	closed bool
+	path   func(int) bool
+
+	seen        map[*outMsg]uint32 // messages that wait or are outstanding, with the chunks outstanding
+	outstanding int                // messages of which a chunk is
+	inFlight    map[uint16]int32   // chunks outstanding by stream
+	ordered     map[uint16]int32   // ordered messages that were begun, by stream
+
+	waiting, chunks, ready, opened, waits, routed int
+}
+
+// stream counts what waits on a stream, and checks what the stream counts.
+func (c *queueCount) stream(sid int) error {
+	st := &c.q.streams[sid]
+	if st.open != nil {
+		c.opened++
+		c.waits += count01(st.head == nil)
+		if last := st.tail; !st.open.begun || last != nil && last.flags&msgOpen == 0 {
+			return fmt.Errorf("stream %d: an open message, begun %v, is not the last", sid, st.open.begun)
+		}
+	}
+	var prev *outMsg
+	for m := st.head; m != nil; prev, m = m, m.next {
+		if err := c.message(sid, m, prev); err != nil {
+			return err
+		}
+	}
+	if st.tail != prev {
+		return fmt.Errorf("stream %d: wrong tail", sid)
+	}
+	if n := c.inFlight[uint16(sid)]; st.inFlight != n {
+		return fmt.Errorf("stream %d: %d chunks outstanding, counted %d", sid, st.inFlight, n)
+	}
+	if n := c.ordered[uint16(sid)]; !c.closed && st.ordered != n || st.ordered > maxOrderedInFlight {
+		return fmt.Errorf("stream %d: %d ordered messages outstanding, counted %d", sid, st.ordered, n)
+	}
+	if can := st.head != nil && c.q.mayBegin(st) && !c.q.windowFull(st); can != st.queued && !c.closed {
+		return fmt.Errorf("stream %d: may send %v, scheduled %v", sid, can, st.queued)
+	}
+	c.ready += count01(st.queued)
+	return nil
+}
+
+// message counts and checks a message that waits on a stream behind prev.
+func (c *queueCount) message(sid int, m, prev *outMsg) error {
+	st := &c.q.streams[sid]
+	c.waiting++
+	c.chunks += m.left()
+	c.routed += count01(m.route != 0)
+	if i := m.route.path(); i >= 0 && !c.path(i) {
+		return fmt.Errorf("stream %d: a message is to go by path %d", sid, i)
+	}
+	if prev != nil && (m.flags&msgCont != 0) != (prev.flags&msgOpen != 0) || m == st.tail && m.flags&msgOpen != 0 && st.open == nil {
+		return fmt.Errorf("stream %d: a piece is missing", sid)
+	}
+	if m.sent >= m.length || m.prev != prev || int(m.sid) != sid || m.flags&msgDone != 0 {
+		return fmt.Errorf("stream %d: a message waits with %d of %d bytes sent, flags %x", sid, m.sent, m.length, m.flags)
+	}
+	if _, ok := c.seen[m]; ok {
+		return nil
+	}
+	c.seen[m] = 0
+	if m.refs != 0 {
+		return fmt.Errorf("stream %d: a message has %d chunks that are not outstanding", sid, m.refs)
+	}
+	if m.sent > 0 && m.flags&msgUnordered == 0 {
+		c.ordered[m.sid]++
+	}
+	return nil
+}
+
+// compare compares what was counted with what the queue counts.
+func (c *queueCount) compare() error {
+	q := c.q
 	buffered, unsent, messages := int64(0), int64(0), 0
 	keys := map[uint16]int{}
-	for m := range seen {
+	for m := range c.seen {
 		if m.flags&msgDone == 0 {
 			buffered += m.length - m.acked
 			unsent += m.length - m.sent
@@ -246,12 +278,12 @@ func (s *Scoreboard) verifyQueue(closed bool, path func(int) bool) error {
 			}
 		}
 	}
-	if q.chunks != chunks {
-		return fmt.Errorf("queue of %d chunks at least, counted %d", q.chunks, chunks)
+	if q.chunks != c.chunks {
+		return fmt.Errorf("queue of %d chunks at least, counted %d", q.chunks, c.chunks)
 	}
-	if q.buffered != buffered || q.unsent != unsent || q.messages != messages || q.waiting != waiting || q.ready != ready {
+	if q.buffered != buffered || q.unsent != unsent || q.messages != messages || q.waiting != c.waiting || q.ready != c.ready {
 		return fmt.Errorf("queue of %d bytes, %d unsent, %d messages, %d waiting, %d streams ready; counted %d, %d, %d, %d, %d (%d outstanding)",
-			q.buffered, q.unsent, q.messages, q.waiting, q.ready, buffered, unsent, messages, waiting, ready, refs)
+			q.buffered, q.unsent, q.messages, q.waiting, q.ready, buffered, unsent, messages, c.waiting, c.ready, c.outstanding)
 	}
 	if _, ok := q.sched.next(); ok != (q.ready > 0) {
 		return fmt.Errorf("the scheduler has a stream %v of %d", ok, q.ready)
@@ -259,11 +291,11 @@ func (s *Scoreboard) verifyQueue(closed bool, path func(int) bool) error {
 	if !maps.Equal(keys, q.keyUse) {
 		return fmt.Errorf("messages by key %v, counted %v", q.keyUse, keys)
 	}
-	if q.routed != routed {
-		return fmt.Errorf("%d messages have a route, counted %d", q.routed, routed)
+	if q.routed != c.routed {
+		return fmt.Errorf("%d messages have a route, counted %d", q.routed, c.routed)
 	}
-	if q.opened != opened || q.waits != waits || q.stalled != (waits > 0 && !q.interleave) || waits > 1 && !q.interleave {
-		return fmt.Errorf("%d messages open, %d waited for, stalled %v; counted %d, %d", q.opened, q.waits, q.stalled, opened, waits)
+	if q.opened != c.opened || q.waits != c.waits || q.stalled != (c.waits > 0 && !q.interleave) || c.waits > 1 && !q.interleave {
+		return fmt.Errorf("%d messages open, %d waited for, stalled %v; counted %d, %d", q.opened, q.waits, q.stalled, c.opened, c.waits)
 	}
 	if q.nfree > maxFreeMessages || len(q.failed) > maxFailed {
 		return fmt.Errorf("%d free messages, %d failures", q.nfree, len(q.failed))
