@@ -57,13 +57,11 @@ type Assoc struct {
 	// chargedAt is when a heartbeat was last counted there, with HBRetry.
 	chargedAt clock.Time
 
-	timers     timers
-	hs         handshake
-	shut       shutdown
-	rx         dataReceiver
+	timers timers
+	hs     handshake
+	shut   shutdown
+	receiver
 	tx         sender
-	ecn        ecnState
-	in         inbound
 	ctl        controlQueue
 	standalone packetQueue
 	rc         reconfig.Handler
@@ -89,7 +87,7 @@ type Assoc struct {
 // counters are those that no part of the association keeps itself.
 type counters struct {
 	PacketsSent, PacketsReceived, Dropped uint64
-	SacksSent, SacksReceived              uint64
+	SacksReceived                         uint64
 	Timeouts, Heartbeats, WindowProbes    uint64
 	Marked                                uint64 // packets received with a congestion mark
 }
@@ -135,6 +133,7 @@ func (a *Assoc) InitClient(cfg *Config, now clock.Time, p ClientParams) error {
 func (a *Assoc) init(cfg *Config, port uint16, local []netip.AddrPort, seed [32]byte, jar *CookieJar) {
 	a.cfg, a.rng, a.cookies, a.port = cfg.withDefaults(), newRandom(seed), jar, port
 	a.paths, a.timers.path = a.first.path[:0], a.first.timer[:0]
+	a.receiver.share(&a.cfg, &a.events)
 	a.tx.share(&a.cfg, &a.paths, &a.timers)
 	a.local = address.NewLocal(local)
 	if a.cookies == nil {

@@ -55,17 +55,17 @@ const ecnChunkLen = 8
 
 // appendAck appends a SACK to b, and the ECNE that goes with every SACK until
 // it is answered, if they fit into room bytes.
-func (a *Assoc) appendAck(b []byte, room int) []byte {
-	if a.ecn.echo {
+func (r *receiver) appendAck(b []byte, room int) []byte {
+	if r.ecn.echo {
 		room -= ecnChunkLen
 	}
 	if room < wire.SackHeaderLen {
 		return b
 	}
-	b = a.rx.appendSack(b, room)
-	a.stats.SacksSent++
-	if a.ecn.echo {
-		b = wire.AppendECNE(b, wire.ECNE{TSN: uint32(a.ecn.mark)})
+	b = r.rx.appendSack(b, room)
+	r.rx.sacks++
+	if r.ecn.echo {
+		b = wire.AppendECNE(b, wire.ECNE{TSN: uint32(r.ecn.mark)})
 	}
 	return b
 }

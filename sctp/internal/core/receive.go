@@ -8,8 +8,7 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// dataReceiver is the receiving half of an association: which TSNs came, the data
-// itself, and when to acknowledge.
+// dataReceiver takes in data: which TSNs came, the data itself, and when to acknowledge.
 type dataReceiver struct {
 	initial seq.TSN
 	tsns    seq.Map
@@ -18,7 +17,7 @@ type dataReceiver struct {
 	gaps    []wire.GapBlock
 	streams int
 	// counters
-	bytes, messages, chunks, dups uint64
+	bytes, messages, chunks, dups, sacks uint64
 
 	opened bool
 	first  reasm.Queue // in the same place: see Assoc.first
@@ -233,125 +232,3 @@ func (a *Assoc) earlySack() {
 
 // maxGapBlocks bounds the gap ack blocks of one SACK.
 const maxGapBlocks = 4096
-
-// consumed is called after the user has taken data: it may be time to tell the
-// peer of the larger window.
-func (a *Assoc) consumed() {
-	if a.rx.reasm.WindowGrown() {
-		a.rx.sack.Force()
-	}
-}
-
-// SetRecvBuffer changes the receive buffer to n bytes (0: the default). The peer may have
-// to be told of a larger window: see WantTransmit.
-func (a *Assoc) SetRecvBuffer(n int) {
-	a.cfg.RecvBuffer = clampRecvBuffer(n)
-	if a.rx.reasm != nil {
-		a.rx.reasm.SetLimit(a.cfg.RecvBuffer)
-		a.consumed()
-	}
-}
-
-// SetRecvShare bounds what may be received besides the receive buffer: memory that the
-// association shares with others is short if n is less. It returns whether n counts.
-func (a *Assoc) SetRecvShare(n int) bool {
-	r := a.rx.reasm
-	if r == nil {
-		return false
-	}
-	counts, changed := r.SetShare(n)
-	if changed {
-		a.consumed()
-	}
-	return counts
-}
-
-// RecvMemory returns how many bytes of memory what was received takes, and with it what
-// the user keeps of it.
-func (a *Assoc) RecvMemory() int {
-	r := a.rx.reasm
-	if r == nil {
-		return 0
-	}
-	return r.Memory()
-}
-
-// Readable reports whether Read would return something.
-func (a *Assoc) Readable() bool {
-	if a.rx.reasm == nil {
-		return false
-	}
-	_, ok := a.rx.reasm.Readable()
-	return ok
-}
-
-// ReadableStream reports whether ReadStream of sid would return something.
-func (a *Assoc) ReadableStream(sid uint16) bool {
-	return a.rx.reasm != nil && a.rx.reasm.ReadableStream(sid)
-}
-
-// Peek tells how many bytes of which message the next Read could return now; ok
-// is false if there is none.
-func (a *Assoc) Peek() (n int, info reasm.RecvInfo, ok bool) {
-	if a.rx.reasm == nil {
-		return 0, reasm.RecvInfo{}, false
-	}
-	return a.rx.reasm.Peek(reasm.AnyStream)
-}
-
-// ReadableStreams appends the streams with something to read to dst.
-func (a *Assoc) ReadableStreams(dst []uint16) []uint16 {
-	if a.rx.reasm == nil {
-		return dst
-	}
-	return a.rx.reasm.AppendReadable(dst)
-}
-
-// Read copies the next message, or its next part, of any stream to dst. It
-// never crosses the end of a message, which info.EOR tells; ok is false if
-// there is nothing to read, and info then as it was. What was received can be read
-// after the association has ended. A window update may have become due: see
-// WantTransmit.
-func (a *Assoc) Read(dst []byte, info *reasm.RecvInfo) (n int, ok bool) {
-	return a.read(reasm.AnyStream, dst, info)
-}
-
-// ReadStream is Read for one stream.
-func (a *Assoc) ReadStream(sid uint16, dst []byte, info *reasm.RecvInfo) (n int, ok bool) {
-	return a.read(int(sid), dst, info)
-}
-
-func (a *Assoc) read(sid int, dst []byte, info *reasm.RecvInfo) (n int, ok bool) {
-	if a.rx.reasm == nil {
-		return 0, false
-	}
-	n, ok = a.rx.reasm.Read(sid, dst, info)
-	if ok && info.Aborted {
-		a.events.push(Event{Kind: EventPartialAborted, Stream: info.SID})
-	}
-	a.consumed()
-	return n, ok
-}
-
-// PopPiece takes the next fragment in delivery order, if there is one, to p, whose
-// contents are forgotten; Config.Pieces must be set. Its bytes count against the
-// receive window until ReleasePiece.
-func (a *Assoc) PopPiece(p *reasm.Piece) bool {
-	return a.rx.reasm != nil && a.rx.reasm.PopPiece(p)
-}
-
-// ReleasePiece gives back the memory of a piece: its Data must not be used any
-// more.
-func (a *Assoc) ReleasePiece(p *reasm.Piece) {
-	p.Release() // whether or not the queue it came from is still there
-	if a.rx.reasm != nil {
-		a.consumed()
-	}
-}
-
-// PausePieces holds back the pieces of a stream, or lets go of them again.
-func (a *Assoc) PausePieces(sid uint16, on bool) {
-	if a.rx.reasm != nil {
-		a.rx.reasm.PausePieces(sid, on)
-	}
-}

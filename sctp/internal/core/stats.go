@@ -34,7 +34,7 @@ func (a *Assoc) Stats() Stats {
 		ChunksSent: sb.Chunks, ChunksReceived: r.chunks,
 		Retransmits: sb.Retransmits, FastRetransmits: sb.FastRetransmits, Timeouts: c.Timeouts, Probes: sb.Probes,
 		DuplicatesReported: sb.Duplicates, DuplicatesReceived: r.dups,
-		SacksSent: c.SacksSent, SacksReceived: c.SacksReceived,
+		SacksSent: r.sacks, SacksReceived: c.SacksReceived,
 		Heartbeats: c.Heartbeats, WindowProbes: c.WindowProbes,
 		Queued: int(t.q.Buffered()), InFlight: t.sb.TotalFlight(), PeerWindow: t.sb.PeerWindow(),
 	}
