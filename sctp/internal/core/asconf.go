@@ -96,11 +96,11 @@ func (a *Assoc) FollowLocalAddrs(want []netip.AddrPort) (done bool) {
 }
 
 // probeAll has a heartbeat sent to each address of the peer.
-func (a *Assoc) probeAll() {
-	for i := range a.paths {
-		if p := &a.paths[i]; !p.gone && a.state.heartbeating() {
+func (r *reachability) probeAll() {
+	for i := range r.paths {
+		if p := &r.paths[i]; !p.gone && r.state.heartbeating() {
 			p.hb.pending = true
-			a.slow |= slowHeartbeat
+			r.slow |= slowHeartbeat
 		}
 	}
 }
@@ -165,21 +165,21 @@ func (a *Assoc) t4Timeout() {
 	}
 	a.stats.Timeouts++
 	a.paths[s.Path()].rto.Backoff()
-	if a.pathError(s.Path(), true) {
+	if a.timedOut(s.Path()) {
 		s.Retry()
 	}
 }
 
 // rehome gives paths whose local address is gone another one; with spread set it
 // also lets those that are not the primary one use what is new.
-func (a *Assoc) rehome(spread bool) {
-	for i := range a.paths {
-		p := &a.paths[i]
-		if p.gone || len(a.local.InUse) == 0 {
+func (r *reachability) rehome(spread bool) {
+	for i := range r.paths {
+		p := &r.paths[i]
+		if p.gone || len(r.local.InUse) == 0 {
 			continue
 		}
-		if !a.local.SendsFrom(p.home) || spread && i != a.primary {
-			p.setHome(a.local.For(i, p.Remote.Addr()))
+		if !r.local.SendsFrom(p.home) || spread && i != r.primary {
+			p.setHome(r.local.For(i, p.Remote.Addr()))
 		}
 		p.Local = p.home
 	}

@@ -40,26 +40,12 @@ type ClientParams struct {
 // paths, and one small machine each for handshake, heartbeats and shutdown. It
 // is not safe for concurrent use.
 type Assoc struct {
-	cfg     Config
-	rng     random
-	cookies *CookieJar
-	state   State
-	slow    slowReasons // why the fast paths cannot be taken
-	err     error
-
+	reachability
 	identity
-	local address.Local
+	cookies *CookieJar
 
-	pathSet
-	// preferred is an address that the peer wants to be the primary one, as soon as it is confirmed.
-	preferred netip.Addr
-	errors    int // association error counter (RFC 9260, Section 8.1)
-	// chargedAt is when a heartbeat was last counted there, with HBRetry.
-	chargedAt clock.Time
-
-	timers timers
-	hs     handshake
-	shut   shutdown
+	hs   handshake
+	shut shutdown
 	receiver
 	tx         sender
 	ctl        controlQueue
@@ -69,8 +55,6 @@ type Assoc struct {
 	asc        asconf.Sender
 	asconfIn   asconf.Receiver
 	reqs       requests.Numbers
-	events     eventQueue
-	stats      counters
 
 	// What nearly every association has one of is part of it: in one place in memory it takes fewer cache lines and
 	// pages than scattered over the heap, and can be prefetched. With ten thousand associations a packet would
@@ -82,14 +66,6 @@ type Assoc struct {
 		q     tx.Queue
 		sb    tx.Scoreboard
 	}
-}
-
-// counters are those that no part of the association keeps itself.
-type counters struct {
-	PacketsSent, PacketsReceived, Dropped uint64
-	SacksReceived                         uint64
-	Timeouts, Heartbeats, WindowProbes    uint64
-	Marked                                uint64 // packets received with a congestion mark
 }
 
 // NewClient returns an association in COOKIE-WAIT; PollTransmit yields its INIT
@@ -197,13 +173,6 @@ func (a *Assoc) openStreams(out, in int, peerTSN seq.TSN, rwnd uint32) {
 	a.openReconfig(peerTSN)
 	a.openAsconf(peerTSN)
 }
-
-// State returns the state of the association.
-func (a *Assoc) State() State { return a.state }
-
-// Err returns why the association ended; nil while it lives and after a
-// graceful end.
-func (a *Assoc) Err() error { return a.err }
 
 // Streams returns the numbers of outgoing and incoming streams; 0 incoming ones
 // before they were agreed on.

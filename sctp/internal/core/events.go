@@ -177,8 +177,8 @@ func endError(err error) error {
 }
 
 // requestDone tells the outcome of request id; 0 is nobody's.
-func (a *Assoc) requestDone(id uint32, err error) {
+func (c *situation) requestDone(id uint32, err error) {
 	if id != 0 {
-		a.events.push(Event{Kind: EventRequestDone, Request: id, Err: err})
+		c.events.push(Event{Kind: EventRequestDone, Request: id, Err: err})
 	}
 }

@@ -52,8 +52,8 @@ func (a *Assoc) startT1(now clock.Time) {
 
 // boundT1 bounds T1 by what the user allows (RFC 6458, Section 5.3.1,
 // sinit_max_init_timeo).
-func (a *Assoc) boundT1(rto clock.Time) clock.Time {
-	if m := clock.Time(a.cfg.MaxInitTimeout); m > 0 {
+func (c *situation) boundT1(rto clock.Time) clock.Time {
+	if m := clock.Time(c.cfg.MaxInitTimeout); m > 0 {
 		return min(rto, m)
 	}
 	return rto

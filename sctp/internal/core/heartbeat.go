@@ -34,15 +34,15 @@ func (s State) heartbeating() bool {
 
 // probes reports whether path i is probed: also while the association ends, if
 // that is the path for the rest and nothing but a heartbeat may be sent to it.
-func (a *Assoc) probes(i int) bool {
-	return a.state.heartbeating() || a.state.connected() && !a.paths[i].confirmed && i == a.dataPath()
+func (r *reachability) probes(i int) bool {
+	return r.state.heartbeating() || r.state.connected() && !r.paths[i].confirmed && i == r.dataPath()
 }
 
 // probeNow has a heartbeat sent to the data path if it waits for one to be
 // confirmed and none is on its way. It reports whether there is one now.
-func (a *Assoc) probeNow() bool {
-	p := &a.paths[a.dataPath()]
-	if p.confirmed || p.hb.waiting || p.hb.pending || !a.state.connected() {
+func (r *reachability) probeNow() bool {
+	p := &r.paths[r.dataPath()]
+	if p.confirmed || p.hb.waiting || p.hb.pending || !r.state.connected() {
 		return false
 	}
 	p.hb.pending = true
@@ -51,30 +51,30 @@ func (a *Assoc) probeNow() bool {
 
 // startHeartbeats begins to probe all paths; the association has just become
 // established. Unconfirmed ones come first, one each RTO (HB.Max.Burst = 1).
-func (a *Assoc) startHeartbeats(now clock.Time) {
+func (r *reachability) startHeartbeats(now clock.Time) {
 	wait := clock.Time(0)
-	for i := range a.paths {
-		p := &a.paths[i]
+	for i := range r.paths {
+		p := &r.paths[i]
 		p.hb = heartbeat{}
 		if p.gone {
 			continue
 		}
 		if !p.confirmed {
-			a.timers.setPath(timerHB, i, now+max(wait, 1))
+			r.timers.setPath(timerHB, i, now+max(wait, 1))
 			wait += p.rto.Value()
 		} else {
-			a.armHeartbeat(now, i)
-			a.startPMTU(now, i)
+			r.armHeartbeat(now, i)
+			r.startPMTU(now, i)
 		}
 	}
 }
 
 // armHeartbeat starts the idle period of path i: HB.interval plus its RTO, with
 // a jitter of half of the RTO either way.
-func (a *Assoc) armHeartbeat(now clock.Time, i int) {
-	p := &a.paths[i]
-	if p.par.hbInterval < 0 || !a.state.heartbeating() {
-		a.timers.setPath(timerHB, i, 0)
+func (r *reachability) armHeartbeat(now clock.Time, i int) {
+	p := &r.paths[i]
+	if p.par.hbInterval < 0 || !r.state.heartbeating() {
+		r.timers.setPath(timerHB, i, 0)
 		return
 	}
 	rto := p.rto.Value()
@@ -82,62 +82,64 @@ func (a *Assoc) armHeartbeat(now clock.Time, i int) {
 		// RFC 7829, Section 3.2, rule 5: "The HB.Interval […] MUST be ignored for
 		// destination addresses in PF state. Instead, HEARTBEAT chunks are sent
 		// […] once per RTO."
-		a.timers.setPath(timerHB, i, now+rto)
+		r.timers.setPath(timerHB, i, now+rto)
 		return
 	}
-	a.timers.setPath(timerHB, i, now+clock.Time(p.par.hbInterval)+rto+a.rng.jitter(rto))
+	r.timers.setPath(timerHB, i, now+clock.Time(p.par.hbInterval)+rto+r.rng.jitter(rto))
 }
 
-// heartbeatTimeout handles the expiry of timerHB of path i.
-func (a *Assoc) heartbeatTimeout(now clock.Time, i int) {
-	p := &a.paths[i]
-	if !a.probes(i) {
+// heartbeatTimeout handles the expiry of timerHB of path i. It reports false if the peer
+// cannot be reached.
+func (r *reachability) heartbeatTimeout(now clock.Time, i int) bool {
+	p := &r.paths[i]
+	if !r.probes(i) {
 		p.hb.waiting = false // for the time when it is probed again
-		return
+		return true
 	}
 	if !p.hb.waiting {
 		// The path counts as idle only if nothing else was sent to it.
 		if until := p.lastSent + clock.Time(p.par.hbInterval); !p.pf && p.confirmed && p.lastSent != 0 && until > now {
-			a.timers.setPath(timerHB, i, until+p.rto.Value())
-			return
+			r.timers.setPath(timerHB, i, until+p.rto.Value())
+			return true
 		}
 		p.hb.pending = true
-		return
+		return true
 	}
 	p.hb.waiting = false
-	if a.cfg.HBRetry && i == a.dataPath() && a.tx.sb.Outstanding() > 0 {
+	if r.cfg.HBRetry && i == r.dataPath() && r.sb.Outstanding() > 0 {
 		// T3-rtx counts, at the same pace: not both.
-		a.armHeartbeat(now, i)
-		return
+		r.armHeartbeat(now, i)
+		return true
 	}
-	if p.suspect && a.tx.sb.Outstanding() > 0 {
-		a.armHeartbeat(now, i) // it was sent because of T3-rtx, which counts
-		return
+	if p.suspect && r.sb.Outstanding() > 0 {
+		r.armHeartbeat(now, i) // it was sent because of T3-rtx, which counts
+		return true
 	}
 	waited := p.rto.Value()
 	p.rto.Backoff()
 	// RFC 7829, Section 3.2, rule 6: "the timeout of a HEARTBEAT chunk MAY be
 	// ignored if data is outstanding towards the destination address"; T3-rtx
 	// counts then.
-	if p.pf && a.tx.sb.Flight(i) > 0 {
-		a.armHeartbeat(now, i)
-		return
+	if p.pf && r.sb.Flight(i) > 0 {
+		r.armHeartbeat(now, i)
+		return true
 	}
-	if !a.pathError(i, a.chargeHeartbeat(now, i, waited)) {
-		return
+	if !r.pathError(i, r.chargeHeartbeat(now, i, waited)) {
+		return false
 	}
-	d := a.dataPath()
+	d := r.dataPath()
 	if p.active && (!p.confirmed || p.pf && p.par.hbInterval >= 0) || !p.confirmed && i == d ||
-		a.cfg.HBRetry && p.par.hbInterval >= 0 && (i == d || !a.paths[d].usable()) {
+		r.cfg.HBRetry && p.par.hbInterval >= 0 && (i == d || !r.paths[d].usable()) {
 		// Section 5.4: "In each RTO, a probe MAY be sent on an active
 		// UNCONFIRMED path"; RFC 7829, Section 3.2, rule 6: "transmits another
 		// packet containing the HEARTBEAT chunk immediately".
 		// Deviation, if asked for (8.3, RECOMMENDED): HB.interval does not count
 		// after an unanswered heartbeat.
 		p.hb.pending = true
-		return
+		return true
 	}
-	a.armHeartbeat(now, i)
+	r.armHeartbeat(now, i)
+	return true
 }
 
 // chargeHeartbeat reports whether a heartbeat of path i that was waited for in vain
@@ -150,34 +152,34 @@ func (a *Assoc) heartbeatTimeout(now clock.Time, i int) {
 //
 // Deviation, with HBRetry: if no path is usable, on whichever path; but only one in
 // each timeout, as if it were data.
-func (a *Assoc) chargeHeartbeat(now clock.Time, i int, waited clock.Time) bool {
-	d := a.dataPath()
-	ours := i == d && !a.paths[i].pf
-	if !a.cfg.HBRetry {
+func (r *reachability) chargeHeartbeat(now clock.Time, i int, waited clock.Time) bool {
+	d := r.dataPath()
+	ours := i == d && !r.paths[i].pf
+	if !r.cfg.HBRetry {
 		return ours
 	}
-	if !ours && (a.paths[d].usable() || a.tx.sb.Outstanding() > 0) || now-a.chargedAt < waited {
+	if !ours && (r.paths[d].usable() || r.sb.Outstanding() > 0) || now-r.chargedAt < waited {
 		return false
 	}
-	a.chargedAt = now
+	r.chargedAt = now
 	return true
 }
 
 // appendHeartbeat appends the HEARTBEAT chunk that is pending on path i.
-func (a *Assoc) appendHeartbeat(b []byte, now clock.Time, i int) []byte {
-	p := &a.paths[i]
+func (r *reachability) appendHeartbeat(b []byte, now clock.Time, i int) []byte {
+	p := &r.paths[i]
 	if p.errors > 0 && (!p.confirmed || !p.active) {
-		p.tryLocal(&a.local)
+		p.tryLocal(&r.local)
 	}
-	p.hb = heartbeat{waiting: true, nonce: a.rng.uint64(), sentAt: now, from: p.Local}
+	p.hb = heartbeat{waiting: true, nonce: r.rng.uint64(), sentAt: now, from: p.Local}
 	var info [heartbeatInfoLen]byte
 	binary.BigEndian.PutUint64(info[0:], p.hb.nonce)
 	binary.BigEndian.PutUint32(info[8:], p.id)
 	binary.BigEndian.PutUint64(info[12:], uint64(now))
-	a.stats.Heartbeats++
+	r.stats.Heartbeats++
 	p.count.heartbeats++
 	p.lastSent = now
-	a.timers.setPath(timerHB, i, now+p.rto.Value())
+	r.timers.setPath(timerHB, i, now+p.rto.Value())
 	return wire.AppendHeartbeat(b, wire.Heartbeat{Info: info[:]})
 }
 
@@ -194,57 +196,57 @@ func (a *Assoc) handleHeartbeat(c wire.Chunk) {
 
 // handleHeartbeatAck confirms the path that the HEARTBEAT was sent to, whichever
 // way the answer came (RFC 9260, Sections 5.4 and 8.3).
-func (a *Assoc) handleHeartbeatAck(now clock.Time, c wire.Chunk) {
+func (r *reachability) handleHeartbeatAck(now clock.Time, c wire.Chunk) {
 	x, err := wire.ParseHeartbeatAck(c)
 	if err != nil || len(x.Info) < heartbeatInfoLen {
 		return
 	}
-	i := a.pathByID(binary.BigEndian.Uint32(x.Info[8:]))
+	i := r.pathByID(binary.BigEndian.Uint32(x.Info[8:]))
 	if i < 0 {
 		return
 	}
-	p := &a.paths[i]
+	p := &r.paths[i]
 	nonce := binary.BigEndian.Uint64(x.Info)
-	if a.probeAcked(now, i, nonce) || p.hb.sentAt == 0 || nonce != p.hb.nonce {
+	if r.probeAcked(now, i, nonce) || p.hb.sentAt == 0 || nonce != p.hb.nonce {
 		return
 	}
 	p.count.acked++
-	if f := p.hb.from; f == p.home || slices.Contains(a.local.InUse, f) {
+	if f := p.hb.from; f == p.home || slices.Contains(r.local.InUse, f) {
 		p.Local = f
 		p.setHome(f)
 	}
 	p.rto.Sample(now - p.hb.sentAt)
 	p.hb = heartbeat{pending: p.hb.pending}
-	a.pathAlive(i)
+	r.pathAlive(i)
 	p.aliveAt = now
 	if p.suspect {
-		a.blackHole(now, i)
+		r.blackHole(now, i)
 	}
-	if a.tx.sb.TotalFlight() == 0 {
+	if r.sb.TotalFlight() == 0 {
 		// Section 8.1: "MAY choose not to clear the counter if there is
 		// outstanding data": a path may carry small packets and lose large ones.
-		a.errors = 0
+		r.errors = 0
 	}
 	if !p.confirmed {
 		p.confirmed = true
-		a.events.push(Event{Kind: EventPathConfirmed, Addr: p.Remote})
-		a.startPMTU(now, i)
-		a.promotePrimary(i)
+		r.events.push(Event{Kind: EventPathConfirmed, Addr: p.Remote})
+		r.startPMTU(now, i)
+		r.promotePrimary(i)
 	}
 	if !p.hb.pending {
-		a.armHeartbeat(now, i)
+		r.armHeartbeat(now, i)
 	}
 }
 
 // RequestHeartbeat sends a HEARTBEAT to addr with the next transmission (RFC
 // 9260, Section 11.1.10). It returns ErrPath if there is no such path or the
 // association is in no state to.
-func (a *Assoc) RequestHeartbeat(now clock.Time, addr netip.AddrPort) error {
-	i := a.pathByAddr(address.Unmap(addr))
-	if i < 0 || !a.state.heartbeating() {
+func (r *reachability) RequestHeartbeat(now clock.Time, addr netip.AddrPort) error {
+	i := r.pathByAddr(address.Unmap(addr))
+	if i < 0 || !r.state.heartbeating() {
 		return ErrPath
 	}
-	a.paths[i].hb.pending = true
-	a.slow |= slowHeartbeat
+	r.paths[i].hb.pending = true
+	r.slow |= slowHeartbeat
 	return nil
 }

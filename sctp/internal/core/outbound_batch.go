@@ -235,9 +235,9 @@ func (a *Assoc) onlyAcks() bool {
 
 // largestPacket returns the size of the largest packet that PollTransmit makes,
 // save for one that has to be fragmented.
-func (a *Assoc) largestPacket() (n int) {
-	for i := range a.paths {
-		n = max(n, a.paths[i].mtu)
+func (r *reachability) largestPacket() (n int) {
+	for i := range r.paths {
+		n = max(n, r.paths[i].mtu)
 	}
 	return n
 }

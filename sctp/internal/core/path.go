@@ -98,7 +98,7 @@ func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 	a.timers.resize(len(a.paths))
 	if a.tx.sb != nil {
 		a.tx.sb.SetPaths(len(a.paths))
-		a.tx.watchSizes(i, &a.paths[i])
+		a.watchSizes(i)
 	}
 	return i
 }
@@ -120,14 +120,14 @@ func (a *Assoc) addPeerAddrs(list *address.List, port uint16) {
 // is right, or -1 if its source is no address of the peer. If only the UDP port
 // is new, the path moves to it: RFC 6951, Section 5.4, "the source port … MUST
 // be updated", which is safe behind the tag check only.
-func (a *Assoc) arrivalPath(remote netip.AddrPort) int {
-	if i := a.pathByAddr(remote); i >= 0 {
+func (r *reachability) arrivalPath(remote netip.AddrPort) int {
+	if i := r.pathByAddr(remote); i >= 0 {
 		return i
 	}
-	i := a.pathByIP(remote.Addr())
+	i := r.pathByIP(remote.Addr())
 	if i >= 0 {
-		a.paths[i].Remote = remote
-		a.events.push(Event{Kind: EventPathMoved, Addr: remote})
+		r.paths[i].Remote = remote
+		r.events.push(Event{Kind: EventPathMoved, Addr: remote})
 	}
 	return i
 }

@@ -48,27 +48,27 @@ type PathStats struct {
 }
 
 // PathStats returns a snapshot of path i, which is less than NumPaths.
-func (a *Assoc) PathStats(i int) PathStats {
-	i = a.livePath(i)
-	p := &a.paths[i]
+func (r *reachability) PathStats(i int) PathStats {
+	i = r.livePath(i)
+	p := &r.paths[i]
 	c := &p.count
-	return PathStats{Tuple: p.Tuple, Active: p.active, Confirmed: p.confirmed, Primary: i == a.primary, PotentiallyFailed: p.pf,
+	return PathStats{Tuple: p.Tuple, Active: p.active, Confirmed: p.confirmed, Primary: i == r.primary, PotentiallyFailed: p.pf,
 		SRTT: time.Duration(p.rto.SRTT()), RTTVar: time.Duration(p.rto.Var()), RTO: time.Duration(p.rto.Value()),
-		CWND: p.cc.Cwnd(), SSThresh: p.cc.Ssthresh(), InFlight: a.tx.sb.Flight(i), MTU: p.mtu, Errors: p.errors,
+		CWND: p.cc.Cwnd(), SSThresh: p.cc.Ssthresh(), InFlight: r.sb.Flight(i), MTU: p.mtu, Errors: p.errors,
 		PacketsSent: c.packets, BytesSent: c.bytes, Timeouts: c.timeouts, Heartbeats: c.heartbeats, HeartbeatsAcked: c.acked,
 		CongestionMarks: c.marks, MTUProbes: c.probes, BlackHoles: c.holes, SpuriousLosses: c.undone}
 }
 
 // SetPrimary makes the path to addr the primary one (RFC 9260, Section
 // 11.1.6). It returns ErrPath if there is no such path or it is unconfirmed.
-func (a *Assoc) SetPrimary(addr netip.AddrPort) error {
-	i := a.pathByAddr(address.Unmap(addr))
-	if i < 0 || !a.paths[i].confirmed {
+func (r *reachability) SetPrimary(addr netip.AddrPort) error {
+	i := r.pathByAddr(address.Unmap(addr))
+	if i < 0 || !r.paths[i].confirmed {
 		return ErrPath
 	}
-	if i != a.primary {
-		a.primary = i
-		a.events.push(Event{Kind: EventPrimary, Addr: a.paths[i].Remote})
+	if i != r.primary {
+		r.primary = i
+		r.events.push(Event{Kind: EventPrimary, Addr: r.paths[i].Remote})
 	}
 	return nil
 }
@@ -76,11 +76,11 @@ func (a *Assoc) SetPrimary(addr netip.AddrPort) error {
 // promotePrimary makes path i the primary one, if the peer has asked for it and
 // the path is confirmed. RFC 5062, Section 5.3: an address that is not confirmed
 // gets no data, so that a peer cannot aim us at a third party.
-func (a *Assoc) promotePrimary(i int) {
-	p := &a.paths[i]
-	if p.confirmed && a.preferred == p.Remote.Addr() {
-		a.preferred = netip.Addr{}
-		a.SetPrimary(p.Remote)
+func (r *reachability) promotePrimary(i int) {
+	p := &r.paths[i]
+	if p.confirmed && r.preferred == p.Remote.Addr() {
+		r.preferred = netip.Addr{}
+		r.SetPrimary(p.Remote)
 	}
 }
 
@@ -88,13 +88,13 @@ func (a *Assoc) promotePrimary(i int) {
 // addresses at all (RFC 5061, Section 5.4): at once, or when the address is
 // confirmed. An unspecified address stands for the one that the packet came from,
 // which is the primary one anyhow.
-func (a *Assoc) prefer(ip netip.Addr) {
-	if !a.cfg.ChangeAddrs || !address.Usable(ip) {
+func (r *reachability) prefer(ip netip.Addr) {
+	if !r.cfg.ChangeAddrs || !address.Usable(ip) {
 		return
 	}
-	if i := a.pathByIP(ip); i >= 0 {
-		a.preferred = ip
-		a.promotePrimary(i)
+	if i := r.pathByIP(ip); i >= 0 {
+		r.preferred = ip
+		r.promotePrimary(i)
 	}
 }
 
@@ -115,25 +115,25 @@ type PathParams struct {
 }
 
 // dscpOf returns the Differentiated Services Code Point of a packet.
-func (a *Assoc) dscpOf(p *built) uint8 {
+func (r *reachability) dscpOf(p *built) uint8 {
 	i := p.path
 	if i < 0 {
-		i = a.pathByAddr(p.Remote)
+		i = r.pathByAddr(p.Remote)
 	}
 	if i < 0 {
-		return a.cfg.DSCP
+		return r.cfg.DSCP
 	}
-	return a.paths[i].par.dscp
+	return r.paths[i].par.dscp
 }
 
 // PathParams returns the parameters of the path to addr. It returns ErrPath if
 // there is no such path.
-func (a *Assoc) PathParams(addr netip.AddrPort) (PathParams, error) {
-	i := a.pathByAddr(address.Unmap(addr))
+func (r *reachability) PathParams(addr netip.AddrPort) (PathParams, error) {
+	i := r.pathByAddr(address.Unmap(addr))
 	if i < 0 {
 		return PathParams{}, ErrPath
 	}
-	p := &a.paths[i]
+	p := &r.paths[i]
 	return PathParams{HBInterval: p.par.hbInterval, MaxRetrans: p.par.maxRetrans, PFMaxRetrans: p.par.pfMaxRetrans,
 		MTU: p.mtu, Discover: p.par.discover && p.plpmtu.On(), DSCP: p.par.dscp}, nil
 }

@@ -9,14 +9,13 @@ import "github.com/weftstack/weft/sctp/internal/core/address"
 const errorCeiling = 10
 
 // pathError counts an unanswered timeout or heartbeat of path i, and one of the
-// association if charge is set (RFC 9260, Sections 8.1 and 8.2). It reports
-// whether the association survived.
-func (a *Assoc) pathError(i int, charge bool) bool {
-	p := &a.paths[i]
+// association if charge is set (RFC 9260, Sections 8.1 and 8.2). It reports false if
+// that is one too many: the peer cannot be reached, and the association has to end.
+func (r *reachability) pathError(i int, charge bool) bool {
+	p := &r.paths[i]
 	if charge {
-		a.errors++
-		if a.errors > a.cfg.AssocMaxRetrans {
-			a.close(ErrUnreachable)
+		r.errors++
+		if r.errors > r.cfg.AssocMaxRetrans {
 			return false
 		}
 	}
@@ -24,31 +23,31 @@ func (a *Assoc) pathError(i int, charge bool) bool {
 		return true
 	}
 	p.errors = min(p.errors+1, errorCeiling*(p.par.maxRetrans+1))
-	a.failed = i
+	r.failed = i
 	switch {
 	case !p.active:
 	case p.errors > p.par.maxRetrans:
 		p.active, p.pf = false, false
-		a.events.push(Event{Kind: EventPathDown, Addr: p.Remote})
-	case !p.pf && p.confirmed && len(a.paths) > 1 && p.par.pfMaxRetrans >= 0 && p.errors > p.par.pfMaxRetrans:
+		r.events.push(Event{Kind: EventPathDown, Addr: p.Remote})
+	case !p.pf && p.confirmed && len(r.paths) > 1 && p.par.pfMaxRetrans >= 0 && p.errors > p.par.pfMaxRetrans:
 		// RFC 7829, Section 3.2, rule 2: "When the value in the destination
 		// address error counter exceeds PFMR, the endpoint MUST mark the
 		// destination address as in the PF state." With one path there is
 		// nothing to fail over to.
 		p.pf = true
-		a.events.push(Event{Kind: EventPathFailed, Addr: p.Remote})
-		a.probePF(i)
+		r.events.push(Event{Kind: EventPathFailed, Addr: p.Remote})
+		r.probePF(i)
 	}
-	a.switchPrimary(i)
+	r.switchPrimary(i)
 	return true
 }
 
 // probePF has a heartbeat sent to a path that is potentially failed. RFC 7829,
 // Section 3.2, rule 6: "HEARTBEATs are sent when a destination address reaches
 // the PF state".
-func (a *Assoc) probePF(i int) {
-	p := &a.paths[i]
-	if p.par.hbInterval >= 0 && a.state.heartbeating() && !p.hb.waiting {
+func (r *reachability) probePF(i int) {
+	p := &r.paths[i]
+	if p.par.hbInterval >= 0 && r.state.heartbeating() && !p.hb.waiting {
 		p.hb.pending = true
 	}
 }
@@ -56,37 +55,37 @@ func (a *Assoc) probePF(i int) {
 // switchPrimary is Primary Path Switchover (RFC 7829, Section 5): "When the path
 // error counter on a set primary path exceeds PSMR, the SCTP implementation MUST
 // autonomously select and set a new primary path", the one that data takes.
-func (a *Assoc) switchPrimary(i int) {
-	p := &a.paths[i]
+func (r *reachability) switchPrimary(i int) {
+	p := &r.paths[i]
 	// Rule 1: "PSMR MUST be set greater than or equal to the PFMR value", which may
 	// be another one on this path.
 	least := p.par.pfMaxRetrans
 	if least < 0 {
 		least = p.par.maxRetrans
 	}
-	if !a.cfg.SwitchPrimary || i != a.primary || p.errors <= max(a.cfg.SwitchMaxRetrans, least) {
+	if !r.cfg.SwitchPrimary || i != r.primary || p.errors <= max(r.cfg.SwitchMaxRetrans, least) {
 		return
 	}
-	if d := a.dataPath(); d != i && a.paths[d].usable() {
-		a.primary = d
-		a.events.push(Event{Kind: EventPrimary, Addr: a.paths[d].Remote})
+	if d := r.dataPath(); d != i && r.paths[d].usable() {
+		r.primary = d
+		r.events.push(Event{Kind: EventPrimary, Addr: r.paths[d].Remote})
 	}
 }
 
 // pathAlive notes that the peer answered something that was sent on path i and
 // on no other one.
-func (a *Assoc) pathAlive(i int) {
-	p := &a.paths[i]
+func (r *reachability) pathAlive(i int) {
+	p := &r.paths[i]
 	if p.gone {
 		return
 	}
 	p.errors = 0
 	if p.plpmtu.Resume(); p.plpmtu.Due() {
-		a.slow |= slowHeartbeat
+		r.slow |= slowHeartbeat
 	}
 	if !p.active || p.pf {
 		p.active, p.pf = true, false
-		a.events.push(Event{Kind: EventPathUp, Addr: p.Remote})
+		r.events.push(Event{Kind: EventPathUp, Addr: p.Remote})
 	}
 }
 

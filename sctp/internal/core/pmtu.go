@@ -11,20 +11,20 @@ import (
 
 // followMTU has the association follow what path MTU discovery of path i changed: the size of
 // packets, the timer, and whether a probe is due.
-func (a *Assoc) followMTU(i int) {
-	p := &a.paths[i]
+func (r *reachability) followMTU(i int) {
+	p := &r.paths[i]
 	d := &p.plpmtu
-	a.timers.setPath(timerMTU, i, d.Deadline())
+	r.timers.setPath(timerMTU, i, d.Deadline())
 	if d.Due() {
-		a.slow |= slowHeartbeat
+		r.slow |= slowHeartbeat
 	}
 	if !d.TakeResized() {
 		return
 	}
 	changed := d.MTU() != p.mtu
 	p.mtu = d.MTU()
-	if a.tx.sb != nil {
-		a.tx.watchSizes(i, p)
+	if r.sb != nil {
+		r.watchSizes(i)
 	}
 	if !changed {
 		return
@@ -33,29 +33,30 @@ func (a *Assoc) followMTU(i int) {
 	if p.count.packets == 0 {
 		p.cc.Reset() // the initial window depends on the packet size
 	}
-	a.events.push(Event{Kind: EventPathMTU, Addr: p.Remote})
+	r.events.push(Event{Kind: EventPathMTU, Addr: p.Remote})
 }
 
 // watchSizes tells the scoreboard which packets of path i to watch.
-func (t *sender) watchSizes(i int, p *path) {
-	t.sb.WatchSizes(i, p.mtu, p.mtu-p.plpmtu.Unquestioned(), p.plpmtu.Wanted())
+func (r *reachability) watchSizes(i int) {
+	p := &r.paths[i]
+	r.sb.WatchSizes(i, p.mtu, p.mtu-p.plpmtu.Unquestioned(), p.plpmtu.Wanted())
 }
 
 // startPMTU begins path MTU discovery on a confirmed path, if that is wanted.
-func (a *Assoc) startPMTU(now clock.Time, i int) {
-	if p := &a.paths[i]; p.par.discover && p.confirmed && a.state.heartbeating() {
+func (r *reachability) startPMTU(now clock.Time, i int) {
+	if p := &r.paths[i]; p.par.discover && p.confirmed && r.state.heartbeating() {
 		p.plpmtu.Start(now, p.par.maxMTU)
-		a.followMTU(i)
+		r.followMTU(i)
 	}
 }
 
 // pmtuTimeout handles the expiry of timerMTU of path i.
-func (a *Assoc) pmtuTimeout(now clock.Time, i int) {
-	p := &a.paths[i]
-	if p.plpmtu.Timeout(now, a.state.heartbeating(), p.active) {
+func (r *reachability) pmtuTimeout(now clock.Time, i int) {
+	p := &r.paths[i]
+	if p.plpmtu.Timeout(now, r.state.heartbeating(), p.active) {
 		p.hb.pending = p.par.hbInterval >= 0
 	}
-	a.followMTU(i)
+	r.followMTU(i)
 }
 
 // appendProbe appends the packet with the probe that is due on path i: see [pmtu.Discovery.Probe].
@@ -89,29 +90,29 @@ func (a *Assoc) appendProbe(b []byte, now clock.Time, i int) []byte {
 }
 
 // probeAcked takes in a HEARTBEAT ACK of path i, if it answers a probe.
-func (a *Assoc) probeAcked(now clock.Time, i int, nonce uint64) bool {
-	if !a.paths[i].plpmtu.Acked(now, nonce) {
+func (r *reachability) probeAcked(now clock.Time, i int, nonce uint64) bool {
+	if !r.paths[i].plpmtu.Acked(now, nonce) {
 		return false
 	}
-	a.pathAlive(i)
-	a.followMTU(i)
+	r.pathAlive(i)
+	r.followMTU(i)
 	return true
 }
 
 // checkSizes acts upon what became of large packets: it lets go of path MTUs that do not
 // work any more, and takes note of sizes that do.
-func (a *Assoc) checkSizes(now clock.Time) {
-	for i := range a.paths {
-		p := &a.paths[i]
+func (r *reachability) checkSizes(now clock.Time) {
+	for i := range r.paths {
+		p := &r.paths[i]
 		if p.gone {
 			continue
 		}
-		if n := a.tx.sb.TakeProvenSize(i); n > 0 {
+		if n := r.sb.TakeProvenSize(i); n > 0 {
 			p.plpmtu.DataAcked(now, p.rto.SRTT(), n)
-			a.followMTU(i)
+			r.followMTU(i)
 		}
-		if a.tx.sb.BlackHole(i) {
-			a.suspectHole(now, i)
+		if r.sb.BlackHole(i) {
+			r.suspectHole(now, i)
 		}
 	}
 }
@@ -119,23 +120,23 @@ func (a *Assoc) checkSizes(now clock.Time) {
 // suspectHole is called when path i lost large packets several times in a row. If nothing
 // has come back by it meanwhile, the path may be at fault rather than the size: a
 // heartbeat, which is short, is to tell.
-func (a *Assoc) suspectHole(now clock.Time, i int) {
-	p := &a.paths[i]
-	if p.aliveAt > a.tx.sb.BigLossesBegan(i) {
-		a.blackHole(now, i)
+func (r *reachability) suspectHole(now clock.Time, i int) {
+	p := &r.paths[i]
+	if p.aliveAt > r.sb.BigLossesBegan(i) {
+		r.blackHole(now, i)
 	} else if p.mtu > p.plpmtu.Unquestioned() && !p.suspect {
 		p.suspect, p.hb.pending = true, true
-		a.slow |= slowHeartbeat
+		r.slow |= slowHeartbeat
 	}
 }
 
 // blackHole gives up the path MTU of path i: large packets do not arrive any more.
-func (a *Assoc) blackHole(now clock.Time, i int) {
-	p := &a.paths[i]
+func (r *reachability) blackHole(now clock.Time, i int) {
+	p := &r.paths[i]
 	p.suspect = false
 	if p.plpmtu.BlackHole(now, p.rto.SRTT()) {
 		p.count.holes++
-		a.followMTU(i)
+		r.followMTU(i)
 	}
 }
 
@@ -158,11 +159,11 @@ func (a *Assoc) PacketTooBig(now clock.Time, addr netip.AddrPort, tag uint32, si
 }
 
 // fixMTU sets the size of the largest packet for path i and stops discovery.
-func (a *Assoc) fixMTU(i, size int) {
-	p := &a.paths[i]
+func (r *reachability) fixMTU(i, size int) {
+	p := &r.paths[i]
 	p.par.discover = false
 	p.plpmtu.Fix(clampMTU(size))
-	a.followMTU(i)
+	r.followMTU(i)
 }
 
 // SetPathMTU fixes the size of the largest SCTP packet for the path to addr. It
@@ -180,29 +181,29 @@ func (a *Assoc) SetPathMTU(addr netip.AddrPort, size int) error {
 // SetPathLimit tells the size of the largest SCTP packet that the interface
 // towards addr takes: where path MTU discovery ends. It returns ErrPath if there
 // is no such path. PollTransmit is due afterwards.
-func (a *Assoc) SetPathLimit(now clock.Time, addr netip.AddrPort, size int) error {
-	i := a.pathByAddr(address.Unmap(addr))
+func (r *reachability) SetPathLimit(now clock.Time, addr netip.AddrPort, size int) error {
+	i := r.pathByAddr(address.Unmap(addr))
 	if i < 0 {
 		return ErrPath
 	}
-	p := &a.paths[i]
+	p := &r.paths[i]
 	if size = clampMTU(size); size == p.par.maxMTU {
 		return nil
 	}
 	p.par.maxMTU = size
 	if p.plpmtu.On() {
-		a.startPMTU(now, i)
+		r.startPMTU(now, i)
 	} else if p.mtu > size {
 		p.plpmtu.Fix(size)
-		a.followMTU(i)
+		r.followMTU(i)
 	}
 	return nil
 }
 
 // mtuProbe returns a path on which a probe is due.
-func (a *Assoc) mtuProbe() int {
-	for i := range a.paths {
-		if p := &a.paths[i]; p.plpmtu.Due() && p.active && a.state.heartbeating() {
+func (r *reachability) mtuProbe() int {
+	for i := range r.paths {
+		if p := &r.paths[i]; p.plpmtu.Due() && p.active && r.state.heartbeating() {
 			return i
 		}
 	}

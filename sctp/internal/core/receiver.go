@@ -6,8 +6,8 @@ import "github.com/weftstack/weft/sctp/internal/core/reasm"
 // congestion marks that are echoed. Of the association it knows the configuration and the
 // events. Its methods are those of the user who reads.
 type receiver struct {
-	cfg    *Config
-	events *eventQueue
+	config *Config
+	told   *eventQueue
 
 	in  inbound
 	ecn ecnState
@@ -15,7 +15,7 @@ type receiver struct {
 }
 
 // share has the receiver use what it shares with the association.
-func (r *receiver) share(cfg *Config, events *eventQueue) { r.cfg, r.events = cfg, events }
+func (r *receiver) share(cfg *Config, events *eventQueue) { r.config, r.told = cfg, events }
 
 // consumed is called after the user has taken data: it may be time to tell the
 // peer of the larger window.
@@ -28,9 +28,9 @@ func (r *receiver) consumed() {
 // SetRecvBuffer changes the receive buffer to n bytes (0: the default). The peer may have
 // to be told of a larger window: see WantTransmit.
 func (r *receiver) SetRecvBuffer(n int) {
-	r.cfg.RecvBuffer = clampRecvBuffer(n)
+	r.config.RecvBuffer = clampRecvBuffer(n)
 	if r.rx.reasm != nil {
-		r.rx.reasm.SetLimit(r.cfg.RecvBuffer)
+		r.rx.reasm.SetLimit(r.config.RecvBuffer)
 		r.consumed()
 	}
 }
@@ -110,7 +110,7 @@ func (r *receiver) read(sid int, dst []byte, info *reasm.RecvInfo) (n int, ok bo
 	}
 	n, ok = r.rx.reasm.Read(sid, dst, info)
 	if ok && info.Aborted {
-		r.events.push(Event{Kind: EventPartialAborted, Stream: info.SID})
+		r.told.push(Event{Kind: EventPartialAborted, Stream: info.SID})
 	}
 	r.consumed()
 	return n, ok

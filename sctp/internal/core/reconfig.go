@@ -174,7 +174,7 @@ func (a *Assoc) reconfigTimeout(now clock.Time) {
 	// incremented" (Section 5.2.7, H2): for the transmission that was answered.
 	if !r.TakeAnswered() {
 		a.paths[i].rto.Backoff()
-		if !a.pathError(i, true) {
+		if !a.timedOut(i) {
 			return
 		}
 		i = a.otherPath(i)

@@ -24,10 +24,11 @@ func (a *Assoc) openSender() {
 	if restarted {
 		a.tx.q.NoteKeysFreed()
 	}
-	a.tx.sb.Init(a.tx.q, tx.ScoreboardConfig{TSN: a.tsn, Paths: len(a.paths), RACK: !a.cfg.NoRACK,
+	a.sb = a.tx.sb
+	a.sb.Init(a.tx.q, tx.ScoreboardConfig{TSN: a.tsn, Paths: len(a.paths), RACK: !a.cfg.NoRACK,
 		CMT: a.cfg.Multipath, NoBulk: a.cfg.slowPath})
 	for i := range a.paths {
-		a.tx.watchSizes(i, &a.paths[i])
+		a.watchSizes(i)
 	}
 }
 
@@ -98,7 +99,7 @@ func (a *Assoc) Send(now clock.Time, m *tx.Message) error {
 }
 
 // SendBuffer returns how many bytes the send buffer takes.
-func (a *Assoc) SendBuffer() int { return a.cfg.SendBuffer }
+func (c *situation) SendBuffer() int { return c.cfg.SendBuffer }
 
 // CanOpen reports why a message in pieces cannot be begun on a stream now, if so.
 func (a *Assoc) CanOpen(sid uint16) error {
@@ -265,7 +266,7 @@ func (a *Assoc) t3Timeout(now clock.Time, i int) {
 	probing := refused || t.heard && t.sb.ZeroWindow()
 	p.single = !probing
 	t.heard = false
-	if !probing && !a.pathError(i, true) {
+	if !probing && !a.timedOut(i) {
 		return
 	}
 	t.sb.OnTimeout(now, i)

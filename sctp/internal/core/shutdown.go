@@ -105,11 +105,11 @@ func (a *Assoc) enterShutdownAckSent(now clock.Time, reason string) {
 	a.stopHeartbeats()
 }
 
-func (a *Assoc) stopHeartbeats() {
-	for i := range a.paths {
-		if !a.probes(i) {
-			a.timers.setPath(timerHB, i, 0)
-			a.paths[i].hb.pending, a.paths[i].hb.waiting = false, false
+func (r *reachability) stopHeartbeats() {
+	for i := range r.paths {
+		if !r.probes(i) {
+			r.timers.setPath(timerHB, i, 0)
+			r.paths[i].hb.pending, r.paths[i].hb.waiting = false, false
 		}
 	}
 }
@@ -131,7 +131,7 @@ func (a *Assoc) t2Timeout(now clock.Time) {
 		return
 	}
 	a.paths[s.path].rto.Backoff()
-	if !a.pathError(s.path, true) {
+	if !a.timedOut(s.path) {
 		return
 	}
 	s.path, s.since = a.otherPath(s.path), now

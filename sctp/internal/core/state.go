@@ -50,14 +50,14 @@ func (s State) connected() bool { return s >= Established }
 
 // setState moves the association to state s, for the reason given. Every transition goes
 // through it.
-func (a *Assoc) setState(s State, reason string) {
-	from := a.state
-	a.state = s
+func (c *situation) setState(s State, reason string) {
+	from := c.state
+	c.state = s
 	if s != Established { // else recheckSlow clears it, together with what else has changed
-		a.slow |= slowState
+		c.slow |= slowState
 	}
-	if a.cfg.TellStates {
-		a.events.push(Event{Kind: EventState, Change: &Transition{From: from, To: s, Reason: reason}})
+	if c.cfg.TellStates {
+		c.events.push(Event{Kind: EventState, Change: &Transition{From: from, To: s, Reason: reason}})
 	}
 }
 

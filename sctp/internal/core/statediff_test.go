@@ -15,7 +15,7 @@ import (
 // notCompared are the fields in which two associations to which the same has happened may
 // differ, one by a fast path and one by the slow path, with the reason for each.
 var notCompared = map[string]string{
-	"Assoc.slow":              "without slowConfig, which one of the two has on purpose: see diffState",
+	"situation.slow":          "without slowConfig, which one of the two has on purpose: see diffState",
 	"Config.slowPath":         "one of the two has it on purpose",
 	"tx.Scoreboard.noBulk":    "likewise",
 	"tx.Scoreboard.recs":      "a ring in which only the records of outstanding TSNs count: see records",

@@ -46,12 +46,24 @@ func (a *Assoc) runTimers(now clock.Time) {
 			a.t3Timeout(now, i)
 		}
 		if a.state != Closed && t.expiredPath(timerHB, i, now) {
-			a.heartbeatTimeout(now, i)
+			if !a.heartbeatTimeout(now, i) {
+				a.close(ErrUnreachable)
+			}
 		}
 		if a.state != Closed && t.expiredPath(timerMTU, i, now) {
 			a.pmtuTimeout(now, i)
 		}
 	}
+}
+
+// timedOut counts an unanswered timeout of path i, which ends the association if it is one too
+// many. It reports whether the association survived.
+func (a *Assoc) timedOut(i int) bool {
+	if !a.pathError(i, true) {
+		a.close(ErrUnreachable)
+		return false
+	}
+	return true
 }
 
 // NextTimeout returns when HandleTimeout is due next, 0 for never. After

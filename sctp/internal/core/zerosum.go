@@ -43,7 +43,7 @@ func (t *Tuple) onHost() bool {
 
 // verified reports whether the checksum of a packet for the association need not be
 // computed: the caller did, or it is zero and we told the peer that this is acceptable.
-func (a *Assoc) verified(p *Packet) bool { return p.verified(&a.cfg) }
+func (c *situation) verified(p *Packet) bool { return p.verified(&c.cfg) }
 
 // verified reports the same for an end with the configuration cfg, nil if the end announced
 // nothing. RFC 9653, Section 5.3: an end that announced the method in its INIT or INIT ACK

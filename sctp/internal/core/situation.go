@@ -1,0 +1,29 @@
+package core
+
+// situation is what all parts of an association look at: its configuration, its state, the
+// timers, and what the user is told.
+type situation struct {
+	cfg    Config
+	rng    random
+	state  State
+	slow   slowReasons // why the fast paths cannot be taken
+	err    error
+	timers timers
+	events eventQueue
+	stats  counters
+}
+
+// counters are those that no part of the association keeps itself.
+type counters struct {
+	PacketsSent, PacketsReceived, Dropped uint64
+	SacksReceived                         uint64
+	Timeouts, Heartbeats, WindowProbes    uint64
+	Marked                                uint64 // packets received with a congestion mark
+}
+
+// State returns the state of the association.
+func (c *situation) State() State { return c.state }
+
+// Err returns why the association ended; nil while it lives and after a
+// graceful end.
+func (c *situation) Err() error { return c.err }
