@@ -7,6 +7,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -155,7 +156,7 @@ func (a *Assoc) PortUnreachable(now clock.Time, remote netip.AddrPort, quoted []
 			if next != h.path {
 				h.path, h.sendInit = next, true
 				h.sentAt = 0
-				a.timers.set(timerT1, now+h.rto)
+				a.timers.Start(timer.T1, now+h.rto)
 			}
 			return true
 		}
@@ -208,7 +209,7 @@ func (a *Assoc) close(err error) {
 	}
 	a.setState(Closed, endReason(err))
 	a.err = err
-	a.timers.stopAll()
+	a.timers.StopAll()
 	a.ctl.clear()
 	a.hs.clear()
 	a.shut.clear()

@@ -7,6 +7,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -23,13 +24,13 @@ func (a *Assoc) openAsconf(peerTSN seq.TSN) {
 // failAsconf ends all requests; addresses on their way out are in use again.
 func (a *Assoc) failAsconf(err error) {
 	a.asc.Fail(err)
-	a.timers.set(timerT4, 0)
+	a.timers.Start(timer.T4, 0)
 }
 
 // asconfUnknown ends the use of ASCONF: the peer did not recognize the chunk.
 func (a *Assoc) asconfUnknown() {
 	a.asc.Unsupported()
-	a.timers.set(timerT4, 0)
+	a.timers.Start(timer.T4, 0)
 	a.rehome(false)
 }
 
@@ -109,8 +110,8 @@ func (r *reachability) probeAll() {
 func (a *Assoc) appendAsconf(b []byte, now clock.Time, i, room int) []byte {
 	b, ok := a.asc.Append(b, i, room)
 	if ok {
-		if !a.timers.running(timerT4) { // it may be sent early: see answerMuted
-			a.timers.set(timerT4, now+a.paths[i].rto.Value()) // RFC 5061, Section 5.1, A4
+		if !a.timers.Running(timer.T4) { // it may be sent early: see answerMuted
+			a.timers.Start(timer.T4, now+a.paths[i].rto.Value()) // RFC 5061, Section 5.1, A4
 		}
 		a.paths[i].lastSent = now
 	}
@@ -150,7 +151,7 @@ func (a *Assoc) handleAsconfAck(now clock.Time, c wire.Chunk) {
 		a.abort(wire.AppendIllegalAsconfAck(nil))
 	case ok:
 		i := s.Path()
-		a.timers.set(timerT4, 0)
+		a.timers.Start(timer.T4, 0)
 		a.errors = 0
 		a.pathAlive(i)
 		s.Finish(outcome, now+2*a.paths[i].rto.Value())
@@ -311,7 +312,7 @@ func (x *asconfPaths) Add(ip netip.Addr) {
 		a.paths[i].hb.pending = true
 	} else {
 		x.delayed += a.paths[i].rto.Value()
-		a.timers.setPath(timerHB, i, x.now+x.delayed)
+		a.timers.StartPath(timer.Heartbeat, i, x.now+x.delayed)
 	}
 	a.events.push(Event{Kind: EventPathAdded, Addr: a.paths[i].Remote})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -43,7 +44,7 @@ func TestMutedAnswersAreBounded(t *testing.T) {
 	p.a.must(p.a.assoc.ReplaceLocalAddr(p.a.local[0], extra[0]))
 	p.a.flush()
 	a, sent := p.a.assoc, len(p.a.sent)
-	t4 := a.timers.one[timerT4]
+	t4 := a.timers.One[timer.T4]
 	for _, kind := range []wire.ChunkType{wire.ChunkAsconfAck, wire.ChunkHeartbeatAck} {
 		room := a.paths[0].mtu - wire.HeaderLen - a.auth.ChunkLen() - len(a.asc.Chunk()) - wire.ChunkHeaderLen
 		for _, x := range []struct{ size, packets int }{{room &^ 3, 1}, {room&^3 + 4, 0}} {
@@ -55,7 +56,7 @@ func TestMutedAnswersAreBounded(t *testing.T) {
 			if n := len(p.a.sent) - sent; n != x.packets {
 				t.Fatalf("%v of %d bytes: %d packets, want %d", kind, x.size, n, x.packets)
 			}
-			if sent = len(p.a.sent); a.timers.one[timerT4] != t4 {
+			if sent = len(p.a.sent); a.timers.One[timer.T4] != t4 {
 				t.Errorf("%v put off T4", kind)
 			}
 		}

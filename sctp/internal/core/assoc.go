@@ -12,6 +12,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 )
 
@@ -61,7 +62,7 @@ type Assoc struct {
 	// otherwise wait for that memory for most of its time.
 	first struct {
 		path  [1]path
-		timer [1][numPathTimers]clock.Time
+		timer [1][timer.NumPathKinds]clock.Time
 		cubic cc.CubicControl
 		q     tx.Queue
 		sb    tx.Scoreboard
@@ -108,7 +109,7 @@ func (a *Assoc) InitClient(cfg *Config, now clock.Time, p ClientParams) error {
 
 func (a *Assoc) init(cfg *Config, port uint16, local []netip.AddrPort, seed [32]byte, jar *CookieJar) {
 	a.cfg, a.rng, a.cookies, a.port = cfg.withDefaults(), newRandom(seed), jar, port
-	a.paths, a.timers.path = a.first.path[:0], a.first.timer[:0]
+	a.paths, a.timers.Path = a.first.path[:0], a.first.timer[:0]
 	a.receiver.share(&a.cfg, &a.events)
 	a.tx.share(&a.cfg, &a.paths, &a.timers)
 	a.local = address.NewLocal(local)

@@ -8,6 +8,7 @@ import (
 	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/internal/slab"
 )
@@ -79,7 +80,7 @@ func (u *pump) run() {
 		}
 		if !busy {
 			u.waits++
-			u.now = max(u.now, earliest(u.a.NextTimeout(), u.z.NextTimeout()))
+			u.now = max(u.now, timer.Earliest(u.a.NextTimeout(), u.z.NextTimeout()))
 		}
 		u.a.HandleTimeout(u.now)
 		u.z.HandleTimeout(u.now)

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 )
 
@@ -37,44 +36,6 @@ func TestConfigDefaults(t *testing.T) {
 	for in, want := range map[int]int{0: pmtu.MinMTU, 1453: 1452, 1452: 1452, 70000: MaxPacket} {
 		if got := clampMTU(in); got != want || got%4 != 0 {
 			t.Errorf("clampMTU(%d) = %d, want %d", in, got, want)
-		}
-	}
-}
-
-// The earliest deadline is right whatever is set, moved and stopped.
-func TestTimersNext(t *testing.T) {
-	p := newPair(t, 94)
-	var tm timers
-	tm.resize(3)
-	for range 20_000 {
-		at := clock.Time(p.rng.IntN(50))
-		if p.rng.IntN(3) == 0 {
-			at = 0
-		}
-		switch p.rng.IntN(3) {
-		case 0:
-			tm.set(timerKind(p.rng.IntN(int(numTimers))), at)
-		case 1:
-			tm.setPath(pathTimerKind(p.rng.IntN(int(numPathTimers))), p.rng.IntN(3), at)
-		case 2:
-			now := clock.Time(p.rng.IntN(60))
-			k := timerKind(p.rng.IntN(int(numTimers)))
-			due := tm.one[k] != 0 && tm.one[k] <= now
-			if got := tm.expired(k, now); got != due || got && tm.running(k) {
-				t.Fatalf("expired = %v, want %v", got, due)
-			}
-		}
-		want := clock.Time(0)
-		for _, x := range tm.one {
-			want = earliest(want, x)
-		}
-		for _, x := range tm.path {
-			for _, y := range x {
-				want = earliest(want, y)
-			}
-		}
-		if got := tm.next(); got != want {
-			t.Fatalf("next = %d, want %d", got, want)
 		}
 	}
 }

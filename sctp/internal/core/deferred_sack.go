@@ -3,6 +3,7 @@ package core
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -60,8 +61,8 @@ func (a *Assoc) processDeferredSack() {
 	}
 	a.takeSack(l.at, &wire.Sack{CumTSN: l.cum, RWND: l.rwnd})
 	// T3-rtx runs from when data left last, as if the SACK had not been deferred.
-	if p := &a.paths[0]; p.lastData > l.at && a.state != Closed && a.timers.runningPath(timerT3, 0) {
-		a.timers.setPath(timerT3, 0, p.lastData+p.rto.Value())
+	if p := &a.paths[0]; p.lastData > l.at && a.state != Closed && a.timers.RunningPath(timer.T3, 0) {
+		a.timers.StartPath(timer.T3, 0, p.lastData+p.rto.Value())
 	}
 	a.recheckSlow()
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -193,7 +194,7 @@ func TestDeferredSackLeavesTimers(t *testing.T) {
 	l.now += clock.Time(time.Second) / 2
 	l.move(l.a, l.z)
 	l.a.ProcessDeferredSack()
-	if got, want := l.a.timers.path[0][timerT3], l.now+l.a.paths[0].rto.Value(); got != want {
+	if got, want := l.a.timers.Path[0][timer.T3], l.now+l.a.paths[0].rto.Value(); got != want {
 		t.Errorf("T3 expires at %v, want %v", got, want)
 	}
 	if got := clock.Time(private(l.a.tx.sb, "paths.0.rack.probeBase").Int()); got != l.now {

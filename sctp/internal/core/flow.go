@@ -3,6 +3,7 @@ package core
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/pace"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 )
 
 // mayFill reports whether the congestion window and the pacer let another packet
@@ -52,9 +53,9 @@ func (t *sender) windowOpen(now clock.Time, i int) bool {
 	// detects that the receiver has closed its window and SHOULD increase the
 	// probe interval exponentially afterwards." Not before everything
 	// outstanding is acknowledged.
-	if t.sb.Outstanding() == 0 && !t.timers.running(timerProbe) {
+	if t.sb.Outstanding() == 0 && !t.timers.Running(timer.Probe) {
 		wait := min(t.path(i).rto.Value()<<min(t.probes, 16), clock.Time(t.cfg.RTOMax))
-		t.timers.set(timerProbe, now+wait)
+		t.timers.Start(timer.Probe, now+wait)
 	}
 	return false
 }
@@ -73,8 +74,8 @@ func (t *sender) dataReady(now clock.Time, i, d int) bool {
 
 // paceUntil sets the timer of the pacer, unless it expires earlier.
 func (t *sender) paceUntil(now, at clock.Time) {
-	if was := t.timers.one[timerPace]; was <= now || at < was {
-		t.timers.set(timerPace, at)
+	if was := t.timers.One[timer.Pace]; was <= now || at < was {
+		t.timers.Start(timer.Pace, at)
 	}
 }
 
@@ -113,8 +114,8 @@ func (t *sender) windowGrew(now clock.Time) {
 		}
 		p.rto.EndBackoff()
 		t.rtxPath = i
-		if t.timers.runningPath(timerT3, i) {
-			t.timers.setPath(timerT3, i, now+p.rto.Value())
+		if t.timers.RunningPath(timer.T3, i) {
+			t.timers.StartPath(timer.T3, i, now+p.rto.Value())
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -47,7 +48,7 @@ func (a *Assoc) startT1(now clock.Time) {
 	h := &a.hs
 	h.tries, h.sentAt = 0, 0
 	h.rto = a.boundT1(a.paths[h.path].rto.Value())
-	a.timers.set(timerT1, now+h.rto)
+	a.timers.Start(timer.T1, now+h.rto)
 }
 
 // boundT1 bounds T1 by what the user allows (RFC 6458, Section 5.3.1,
@@ -76,7 +77,7 @@ func (a *Assoc) t1Timeout(now clock.Time) {
 			break
 		}
 	}
-	a.timers.set(timerT1, now+h.rto)
+	a.timers.Start(timer.T1, now+h.rto)
 	if a.state == CookieWait {
 		h.sendInit = true
 	} else {
@@ -164,7 +165,7 @@ func (a *Assoc) handleCookieAck(now clock.Time) {
 // establish enters the ESTABLISHED state from the handshake, for the reason given.
 func (a *Assoc) establish(now clock.Time, reason string) {
 	a.setState(Established, reason)
-	a.timers.set(timerT1, 0)
+	a.timers.Start(timer.T1, 0)
 	ack, path := a.hs.sendAck, a.hs.ackPath
 	a.hs.clear()
 	a.hs.sendAck, a.hs.ackPath = ack, path
@@ -173,8 +174,8 @@ func (a *Assoc) establish(now clock.Time, reason string) {
 	a.startHeartbeats(now)
 	// Data that went with the COOKIE ECHO was T1's business till now.
 	for i := range a.paths {
-		if a.tx.sb.FlightChunks(i) > 0 && !a.timers.runningPath(timerT3, i) {
-			a.timers.setPath(timerT3, i, now+a.paths[i].rto.Value())
+		if a.tx.sb.FlightChunks(i) > 0 && !a.timers.RunningPath(timer.T3, i) {
+			a.timers.StartPath(timer.T3, i, now+a.paths[i].rto.Value())
 		}
 	}
 	if a.shut.wanted {
@@ -373,7 +374,7 @@ func (a *Assoc) restart(now clock.Time, s *cookieState) {
 	a.tx.close(tx.ErrRestart)
 	a.failAsconf(tx.ErrRestart) // our addresses are what they were before it
 	a.local.Restarted(a.local.ForRestart(s.local))
-	a.timers.stopAll()
+	a.timers.StopAll()
 	a.ctl.clear()
 	a.hs.clear()
 	a.hs.localTie, a.hs.peerTie = 0, 0

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -16,7 +17,7 @@ import (
 const heartbeatInfoLen = 8 + 4 + 8
 
 // heartbeat is the probing of one path (RFC 9260, Sections 5.4 and 8.3). The
-// path's timerHB is, while waiting is set, the end of the wait for an answer,
+// path's timer.Heartbeat is, while waiting is set, the end of the wait for an answer,
 // otherwise the end of the idle period.
 type heartbeat struct {
 	pending bool // to be sent with the next packet to the path
@@ -60,7 +61,7 @@ func (r *reachability) startHeartbeats(now clock.Time) {
 			continue
 		}
 		if !p.confirmed {
-			r.timers.setPath(timerHB, i, now+max(wait, 1))
+			r.timers.StartPath(timer.Heartbeat, i, now+max(wait, 1))
 			wait += p.rto.Value()
 		} else {
 			r.armHeartbeat(now, i)
@@ -74,7 +75,7 @@ func (r *reachability) startHeartbeats(now clock.Time) {
 func (r *reachability) armHeartbeat(now clock.Time, i int) {
 	p := &r.paths[i]
 	if p.par.hbInterval < 0 || !r.state.heartbeating() {
-		r.timers.setPath(timerHB, i, 0)
+		r.timers.StartPath(timer.Heartbeat, i, 0)
 		return
 	}
 	rto := p.rto.Value()
@@ -82,13 +83,13 @@ func (r *reachability) armHeartbeat(now clock.Time, i int) {
 		// RFC 7829, Section 3.2, rule 5: "The HB.Interval […] MUST be ignored for
 		// destination addresses in PF state. Instead, HEARTBEAT chunks are sent
 		// […] once per RTO."
-		r.timers.setPath(timerHB, i, now+rto)
+		r.timers.StartPath(timer.Heartbeat, i, now+rto)
 		return
 	}
-	r.timers.setPath(timerHB, i, now+clock.Time(p.par.hbInterval)+rto+r.rng.jitter(rto))
+	r.timers.StartPath(timer.Heartbeat, i, now+clock.Time(p.par.hbInterval)+rto+r.rng.jitter(rto))
 }
 
-// heartbeatTimeout handles the expiry of timerHB of path i. It reports false if the peer
+// heartbeatTimeout handles the expiry of timer.Heartbeat of path i. It reports false if the peer
 // cannot be reached.
 func (r *reachability) heartbeatTimeout(now clock.Time, i int) bool {
 	p := &r.paths[i]
@@ -99,7 +100,7 @@ func (r *reachability) heartbeatTimeout(now clock.Time, i int) bool {
 	if !p.hb.waiting {
 		// The path counts as idle only if nothing else was sent to it.
 		if until := p.lastSent + clock.Time(p.par.hbInterval); !p.pf && p.confirmed && p.lastSent != 0 && until > now {
-			r.timers.setPath(timerHB, i, until+p.rto.Value())
+			r.timers.StartPath(timer.Heartbeat, i, until+p.rto.Value())
 			return true
 		}
 		p.hb.pending = true
@@ -179,7 +180,7 @@ func (r *reachability) appendHeartbeat(b []byte, now clock.Time, i int) []byte {
 	r.stats.Heartbeats++
 	p.count.heartbeats++
 	p.lastSent = now
-	r.timers.setPath(timerHB, i, now+p.rto.Value())
+	r.timers.StartPath(timer.Heartbeat, i, now+p.rto.Value())
 	return wire.AppendHeartbeat(b, wire.Heartbeat{Info: info[:]})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/internal/core/reconfig"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 )
 
 // checkInvariants computes again everything that an association keeps accounts of and
@@ -46,8 +47,8 @@ func checkSendAccounts(a *Assoc) error {
 // checkPaths checks what RFC 9260, Section 7.2 says of windows, and the states
 // of paths.
 func checkPaths(a *Assoc) error {
-	if len(a.paths) == 0 || len(a.timers.path) != len(a.paths) || a.tx.sb.Paths() < len(a.paths) || a.NumPaths() > address.MaxPeer {
-		return fmt.Errorf("%d paths, timers for %d, accounts for %d", len(a.paths), len(a.timers.path), a.tx.sb.Paths())
+	if len(a.paths) == 0 || len(a.timers.Path) != len(a.paths) || a.tx.sb.Paths() < len(a.paths) || a.NumPaths() > address.MaxPeer {
+		return fmt.Errorf("%d paths, timers for %d, accounts for %d", len(a.paths), len(a.timers.Path), a.tx.sb.Paths())
 	}
 	if a.primary >= len(a.paths) || a.paths[a.primary].gone || a.NumPaths() == 0 {
 		return fmt.Errorf("path %d of %d is the primary one", a.primary, len(a.paths))
@@ -69,8 +70,8 @@ func checkPaths(a *Assoc) error {
 			return fmt.Errorf("path %d takes packets of %d bytes", i, p.mtu)
 		case p.mtu != p.plpmtu.MTU():
 			return fmt.Errorf("path %d takes packets of %d bytes, discovery says %d", i, p.mtu, p.plpmtu.MTU())
-		case a.timers.path[i][timerMTU] != p.plpmtu.Deadline() && a.state != Closed:
-			return fmt.Errorf("path %d: timer of discovery at %d, want %d", i, a.timers.path[i][timerMTU], p.plpmtu.Deadline())
+		case a.timers.Path[i][timer.PathMTU] != p.plpmtu.Deadline() && a.state != Closed:
+			return fmt.Errorf("path %d: timer of discovery at %d, want %d", i, a.timers.Path[i][timer.PathMTU], p.plpmtu.Deadline())
 		case p.plpmtu.Verify() != nil:
 			return fmt.Errorf("path %d: %w", i, p.plpmtu.Verify())
 		case p.rto.Value() < clock.Time(a.cfg.RTOMin) || p.rto.Value() > clock.Time(a.cfg.RTOMax):
@@ -91,33 +92,33 @@ func checkPaths(a *Assoc) error {
 func checkTimers(a *Assoc) error {
 	t := &a.timers
 	if a.state == Closed {
-		if at := a.NextTimeout(); at != 0 || t.next() != 0 {
+		if at := a.NextTimeout(); at != 0 || t.Next() != 0 {
 			return fmt.Errorf("a timer is to expire at %d", at)
 		}
 		return nil
 	}
 	for _, x := range []struct {
 		name string
-		kind timerKind
+		kind timer.Kind
 		want bool
 	}{
-		{"T1", timerT1, a.state == CookieWait || a.state == CookieEchoed},
-		{"T2", timerT2, a.state == ShutdownSent || a.state == ShutdownAckSent},
-		{"T4", timerT4, a.asc.Outstanding() && !a.asc.Due()},
+		{"T1", timer.T1, a.state == CookieWait || a.state == CookieEchoed},
+		{"T2", timer.T2, a.state == ShutdownSent || a.state == ShutdownAckSent},
+		{"T4", timer.T4, a.asc.Outstanding() && !a.asc.Due()},
 	} {
-		if x.kind == timerT4 && (!x.want || !a.state.canSendData()) {
+		if x.kind == timer.T4 && (!x.want || !a.state.canSendData()) {
 			continue // it may still run
 		}
-		if t.running(x.kind) != x.want {
+		if t.Running(x.kind) != x.want {
 			return fmt.Errorf("timer %s runs %v", x.name, !x.want)
 		}
 	}
-	if a.rc.Outstanding() && !a.rc.Due() && a.state.canSendData() && !t.running(timerReconf) {
+	if a.rc.Outstanding() && !a.rc.Due() && a.state.canSendData() && !t.Running(timer.Reconfig) {
 		return fmt.Errorf("no timer for an outstanding RE-CONFIG")
 	}
 	s := a.tx.sb
 	for i := range a.paths {
-		run := t.runningPath(timerT3, i)
+		run := t.RunningPath(timer.T3, i)
 		if a.state.canSendData() && s.FlightChunks(i) > 0 && !run {
 			return fmt.Errorf("no T3 on path %d with %d bytes in flight", i, s.Flight(i))
 		}
@@ -126,17 +127,17 @@ func checkTimers(a *Assoc) error {
 		}
 		// RFC 9260, Section 8.3: idle paths are probed.
 		p := &a.paths[i]
-		if a.state.heartbeating() && !p.gone && p.par.hbInterval >= 0 && !p.hb.pending && !t.runningPath(timerHB, i) {
+		if a.state.heartbeating() && !p.gone && p.par.hbInterval >= 0 && !p.hb.pending && !t.RunningPath(timer.Heartbeat, i) {
 			return fmt.Errorf("path %d is not probed", i)
 		}
-		if p.hb.waiting && !t.runningPath(timerHB, i) {
+		if p.hb.waiting && !t.RunningPath(timer.Heartbeat, i) {
 			return fmt.Errorf("path %d waits for the answer to a heartbeat for ever", i)
 		}
 	}
 	if a.state.canSendData() && s.ForwardOutstanding() && !s.ForwardDue() {
 		any := false
 		for i := range a.paths {
-			any = any || t.runningPath(timerT3, i)
+			any = any || t.RunningPath(timer.T3, i)
 		}
 		if !any {
 			return fmt.Errorf("no T3 for a FORWARD-TSN")

@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -30,7 +31,7 @@ func (t *sender) newPath(now clock.Time, d int) int {
 		}
 		switch at := t.roomAt(now, i); {
 		case at > now:
-			wake = earliest(wake, at)
+			wake = timer.Earliest(wake, at)
 		case at == now && (best < 0 || p.rto.SRTT() < t.path(best).rto.SRTT()):
 			best = i
 		}

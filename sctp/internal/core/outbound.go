@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -251,8 +252,8 @@ func (a *Assoc) buildPacket(b []byte, now clock.Time, i, d int) (_ []byte, ecn u
 			b, sent = a.tx.sb.AppendForward(b, end-len(b))
 			// RFC 3758, Section 3.5, C5: "If a FORWARD TSN is sent, the sender
 			// MUST assure that at least one T3-rtx timer is running."
-			if sent && !a.timers.runningPath(timerT3, i) {
-				a.timers.setPath(timerT3, i, now+p.rto.Value())
+			if sent && !a.timers.RunningPath(timer.T3, i) {
+				a.timers.StartPath(timer.T3, i, now+p.rto.Value())
 			}
 		}
 		b, ecn = a.appendData(b, now, i, d, end)
@@ -349,8 +350,8 @@ func (a *Assoc) dataSent(now clock.Time, i, n, packets int) {
 	if !a.state.connected() {
 		return
 	}
-	if restart := a.tx.sb.TakeRestart(i); restart || !a.timers.runningPath(timerT3, i) {
-		a.timers.setPath(timerT3, i, now+p.rto.Value())
+	if restart := a.tx.sb.TakeRestart(i); restart || !a.timers.RunningPath(timer.T3, i) {
+		a.timers.StartPath(timer.T3, i, now+p.rto.Value())
 	}
 }
 

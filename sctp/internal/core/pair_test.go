@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -121,7 +122,7 @@ func (p *pair) checkAssoc(a *Assoc) {
 			p.t.Fatalf("path %d: %d bytes in %d chunks in flight", i, f, sb.FlightChunks(i))
 		}
 		total += f
-		if a.state.canSendData() && sb.FlightChunks(i) > 0 && !a.timers.runningPath(timerT3, i) {
+		if a.state.canSendData() && sb.FlightChunks(i) > 0 && !a.timers.RunningPath(timer.T3, i) {
 			p.t.Fatalf("path %d has %d bytes in flight and no T3 runs", i, f)
 		}
 	}

@@ -95,7 +95,7 @@ func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 	} else {
 		a.paths = append(a.paths, p)
 	}
-	a.timers.resize(len(a.paths))
+	a.timers.Resize(len(a.paths))
 	if a.tx.sb != nil {
 		a.tx.sb.SetPaths(len(a.paths))
 		a.watchSizes(i)

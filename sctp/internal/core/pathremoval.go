@@ -2,6 +2,8 @@ package core
 
 import (
 	"net/netip"
+
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 )
 
 // removePath forgets an address of the peer's. Its place stays empty until
@@ -12,8 +14,8 @@ func (a *Assoc) removePath(i int) {
 	a.tx.sb.MarkPath(i)
 	a.tx.sb.ForwardAgain() // its T3 ran here
 	a.tx.q.ForgetPath(i)
-	for k := range numPathTimers {
-		a.timers.setPath(k, i, 0)
+	for k := range timer.NumPathKinds {
+		a.timers.StartPath(k, i, 0)
 	}
 	p.plpmtu.Fix(p.mtu)
 	*p = path{gone: true, errors: goneErrors, par: p.par, mtu: p.mtu, plpmtu: p.plpmtu, rto: p.rto, cc: p.cc}

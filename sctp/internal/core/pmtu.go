@@ -6,6 +6,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -14,7 +15,7 @@ import (
 func (r *reachability) followMTU(i int) {
 	p := &r.paths[i]
 	d := &p.plpmtu
-	r.timers.setPath(timerMTU, i, d.Deadline())
+	r.timers.StartPath(timer.PathMTU, i, d.Deadline())
 	if d.Due() {
 		r.slow |= slowHeartbeat
 	}
@@ -50,7 +51,7 @@ func (r *reachability) startPMTU(now clock.Time, i int) {
 	}
 }
 
-// pmtuTimeout handles the expiry of timerMTU of path i.
+// pmtuTimeout handles the expiry of timer.PathMTU of path i.
 func (r *reachability) pmtuTimeout(now clock.Time, i int) {
 	p := &r.paths[i]
 	if p.plpmtu.Timeout(now, r.state.heartbeating(), p.active) {

@@ -6,6 +6,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -146,7 +147,7 @@ func (a *Assoc) appendReconfig(b []byte, now clock.Time, i, room int) []byte {
 	if !r.Due() || r.Path() != i || r.Size() > room || !a.paths[i].confirmed {
 		return b
 	}
-	a.timers.set(timerReconf, now+a.paths[i].rto.Value())
+	a.timers.Start(timer.Reconfig, now+a.paths[i].rto.Value())
 	a.paths[i].lastSent = now
 	return r.Append(b)
 }
@@ -275,7 +276,7 @@ func (h reconfigHost) Alive(path int)                 { h.a.pathAlive(path) }
 func (h reconfigHost) Room(path int) int              { return h.a.paths[path].pmdcs() }
 func (h reconfigHost) RTO(path int) clock.Time        { return h.a.paths[path].rto.Value() }
 func (h reconfigHost) Jitter(d clock.Time) clock.Time { return h.a.rng.jitter(d) }
-func (h reconfigHost) SetTimer(at clock.Time)         { h.a.timers.set(timerReconf, at) }
+func (h reconfigHost) SetTimer(at clock.Time)         { h.a.timers.Start(timer.Reconfig, at) }
 
 func (h reconfigHost) Respond(from int, params []byte) {
 	h.a.ctl.reply(h.a.replyPath(from), wire.ChunkReConfig, 0, params)

@@ -4,6 +4,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -204,16 +205,16 @@ func (a *Assoc) takeAck(now clock.Time, res *tx.SackResult, err error) {
 		a.tx.undoLoss(now, i)
 		switch {
 		case sb.FlightChunks(i) == 0 && !sb.ForwardOutstanding():
-			a.timers.setPath(timerT3, i, 0) // Section 6.3.2, R2
+			a.timers.StartPath(timer.T3, i, 0) // Section 6.3.2, R2
 		case pa.RestartT3:
-			a.timers.setPath(timerT3, i, now+p.rto.Value()) // R3
-		case pa.Reneged && !a.timers.runningPath(timerT3, i):
-			a.timers.setPath(timerT3, i, now+p.rto.Value()) // R4
+			a.timers.StartPath(timer.T3, i, now+p.rto.Value()) // R3
+		case pa.Reneged && !a.timers.RunningPath(timer.T3, i):
+			a.timers.StartPath(timer.T3, i, now+p.rto.Value()) // R4
 		}
 	}
 	if !sb.ZeroWindow() {
 		a.tx.mayProbe, a.tx.probes = false, 0
-		a.timers.set(timerProbe, 0)
+		a.timers.Start(timer.Probe, 0)
 	}
 	a.checkSizes(now)
 	a.tx.retune(now, res, a.tx.slowest())
@@ -272,7 +273,7 @@ func (a *Assoc) t3Timeout(now clock.Time, i int) {
 	t.sb.OnTimeout(now, i)
 	a.checkSizes(now)
 	if t.sb.FlightChunks(i) > 0 { // RACK takes some for still on their way
-		a.timers.setPath(timerT3, i, now+p.rto.Value())
+		a.timers.StartPath(timer.T3, i, now+p.rto.Value())
 	}
 	a.tx.updatePacer(now, i)
 	t.rtxPath = i
@@ -287,7 +288,7 @@ func (a *Assoc) lossDeadline() (at clock.Time) {
 		return 0
 	}
 	for i := range a.paths {
-		at = earliest(at, a.tx.sb.LossDeadline(i))
+		at = timer.Earliest(at, a.tx.sb.LossDeadline(i))
 	}
 	return at
 }
@@ -313,7 +314,7 @@ func (a *Assoc) lossTimeout(now clock.Time) {
 			// RFC 8985, Section 7.3: the timer restarts with the probe; not with
 			// those that follow unanswered, or a dead path would not be noticed.
 			if t.sb.FirstProbe(i) {
-				a.timers.setPath(timerT3, i, now+p.rto.Value())
+				a.timers.StartPath(timer.T3, i, now+p.rto.Value())
 			}
 		}
 	}

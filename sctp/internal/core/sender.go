@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 )
 
@@ -11,7 +12,7 @@ import (
 type sender struct {
 	cfg    *Config
 	paths  *[]path
-	timers *timers
+	timers *timer.Set
 
 	q       *tx.Queue
 	sb      *tx.Scoreboard
@@ -43,7 +44,7 @@ type sender struct {
 }
 
 // share has the sender use what it shares with the rest of the association.
-func (t *sender) share(cfg *Config, paths *[]path, timers *timers) {
+func (t *sender) share(cfg *Config, paths *[]path, timers *timer.Set) {
 	t.cfg, t.paths, t.timers = cfg, paths, timers
 }
 
@@ -56,7 +57,7 @@ func (t *sender) dry() bool { return t.q.Empty() && t.sb.Outstanding() == 0 }
 func (t *sender) rewind() {
 	for i := range *t.paths {
 		t.sb.MarkPath(i)
-		t.timers.setPath(timerT3, i, 0)
+		t.timers.StartPath(timer.T3, i, 0)
 	}
 }
 

@@ -3,6 +3,7 @@ package core
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -58,7 +59,7 @@ func (a *Assoc) progressShutdown(now clock.Time) {
 			a.shut.sendReq = true
 			a.startT2(now, a.dataPath())
 			if g := clock.Time(a.cfg.ShutdownGuard); g > 0 {
-				a.timers.set(timerT5, now+g)
+				a.timers.Start(timer.T5, now+g)
 			}
 			a.stopHeartbeats()
 		}
@@ -108,7 +109,7 @@ func (a *Assoc) enterShutdownAckSent(now clock.Time, reason string) {
 func (r *reachability) stopHeartbeats() {
 	for i := range r.paths {
 		if !r.probes(i) {
-			r.timers.setPath(timerHB, i, 0)
+			r.timers.StartPath(timer.Heartbeat, i, 0)
 			r.paths[i].hb.pending, r.paths[i].hb.waiting = false, false
 		}
 	}
@@ -117,7 +118,7 @@ func (r *reachability) stopHeartbeats() {
 // startT2 starts T2-shutdown anew for a chunk that goes to path i.
 func (a *Assoc) startT2(now clock.Time, i int) {
 	a.shut.tries, a.shut.path, a.shut.since = 0, i, now
-	a.timers.set(timerT2, now+a.paths[i].rto.Value())
+	a.timers.Start(timer.T2, now+a.paths[i].rto.Value())
 }
 
 // t2Timeout sends the SHUTDOWN or SHUTDOWN ACK again, by another path if there
@@ -135,7 +136,7 @@ func (a *Assoc) t2Timeout(now clock.Time) {
 		return
 	}
 	s.path, s.since = a.otherPath(s.path), now
-	a.timers.set(timerT2, now+a.paths[s.path].rto.Value())
+	a.timers.Start(timer.T2, now+a.paths[s.path].rto.Value())
 	s.sendReq = a.state == ShutdownSent
 	s.sendAck = a.state == ShutdownAckSent
 }
@@ -209,7 +210,7 @@ func (a *Assoc) shutdownHeard(now clock.Time) {
 	if a.shut.gotData {
 		a.startT2(now, s.path)
 	} else {
-		a.timers.set(timerT2, min(now+rto, max(s.since+maxT2Delay*rto, now+1)))
+		a.timers.Start(timer.T2, min(now+rto, max(s.since+maxT2Delay*rto, now+1)))
 	}
 	if a.shut.gotData {
 		a.shut.gotData = false

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -179,7 +180,7 @@ func TestShutdownChunksInHandshake(t *testing.T) {
 			t.Errorf("%v: SHUTDOWN ACK answered with %s", state, wire.Describe(pkt))
 		}
 		p.a.wantState(state)
-		if !p.a.assoc.timers.running(timerT1) {
+		if !p.a.assoc.timers.Running(timer.T1) {
 			t.Errorf("%v: T1 does not run", state)
 		}
 		if state == CookieWait {

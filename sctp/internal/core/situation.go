@@ -1,5 +1,7 @@
 package core
 
+import "github.com/weftstack/weft/sctp/internal/core/timer"
+
 // situation is what all parts of an association look at: its configuration, its state, the
 // timers, and what the user is told.
 type situation struct {
@@ -8,7 +10,7 @@ type situation struct {
 	state  State
 	slow   slowReasons // why the fast paths cannot be taken
 	err    error
-	timers timers
+	timers timer.Set
 	events eventQueue
 	stats  counters
 }

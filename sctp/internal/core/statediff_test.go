@@ -45,8 +45,8 @@ func diffState(x, y *Assoc) string {
 	if a, b := x.slow&^slowConfig, y.slow&^slowConfig; a != b {
 		return fmt.Sprintf("reasons for the slow path: %014b and %014b", a, b)
 	}
-	x.timers.next() // finds the earliest timer if that is not known
-	y.timers.next()
+	x.timers.Next() // finds the earliest timer if that is not known
+	y.timers.Next()
 	d := &stateDiff{seen: map[[2]unsafe.Pointer]bool{}}
 	s := d.walk(reflect.ValueOf(x), reflect.ValueOf(y))
 	return s[max(len(s)-200, 0):] // the way may lead along a list

@@ -1,6 +1,9 @@
 package core
 
-import "github.com/weftstack/weft/sctp/internal/core/clock"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
+)
 
 // HandleTimeout runs the timers that have expired. Calls that come too early do
 // nothing.
@@ -9,7 +12,7 @@ func (a *Assoc) HandleTimeout(now clock.Time) {
 		return
 	}
 	a.ProcessDeferredSack() // before anything is taken for lost
-	if at := a.timers.next(); at != 0 && at <= now {
+	if at := a.timers.Next(); at != 0 && at <= now {
 		a.runTimers(now)
 	}
 	if a.state != Closed {
@@ -22,35 +25,35 @@ func (a *Assoc) HandleTimeout(now clock.Time) {
 // the association, which stops all.
 func (a *Assoc) runTimers(now clock.Time) {
 	t := &a.timers
-	if t.expired(timerT5, now) {
+	if t.Expired(timer.T5, now) {
 		a.t5Timeout()
 	}
-	if t.expired(timerT1, now) {
+	if t.Expired(timer.T1, now) {
 		a.t1Timeout(now)
 	}
-	if t.expired(timerT2, now) {
+	if t.Expired(timer.T2, now) {
 		a.t2Timeout(now)
 	}
-	if t.expired(timerProbe, now) {
+	if t.Expired(timer.Probe, now) {
 		a.tx.mayProbe = true
 	}
-	t.expired(timerPace, now) // PollTransmit goes on by itself
-	if t.expired(timerReconf, now) {
+	t.Expired(timer.Pace, now) // PollTransmit goes on by itself
+	if t.Expired(timer.Reconfig, now) {
 		a.reconfigTimeout(now)
 	}
-	if t.expired(timerT4, now) {
+	if t.Expired(timer.T4, now) {
 		a.t4Timeout()
 	}
 	for i := 0; i < len(a.paths) && a.state != Closed; i++ {
-		if t.expiredPath(timerT3, i, now) {
+		if t.ExpiredPath(timer.T3, i, now) {
 			a.t3Timeout(now, i)
 		}
-		if a.state != Closed && t.expiredPath(timerHB, i, now) {
+		if a.state != Closed && t.ExpiredPath(timer.Heartbeat, i, now) {
 			if !a.heartbeatTimeout(now, i) {
 				a.close(ErrUnreachable)
 			}
 		}
-		if a.state != Closed && t.expiredPath(timerMTU, i, now) {
+		if a.state != Closed && t.ExpiredPath(timer.PathMTU, i, now) {
 			a.pmtuTimeout(now, i)
 		}
 	}
@@ -72,9 +75,9 @@ func (a *Assoc) NextTimeout() clock.Time {
 	if a.state == Closed {
 		return 0
 	}
-	at := earliest(a.timers.next(), a.lossDeadline())
+	at := timer.Earliest(a.timers.Next(), a.lossDeadline())
 	if a.rx.reasm != nil && a.rx.sack.NextTimeout() != 0 && !a.silent() {
-		at = earliest(at, a.rx.sack.NextTimeout())
+		at = timer.Earliest(at, a.rx.sack.NextTimeout())
 	}
 	return at
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -271,7 +272,7 @@ func TestShutdownProbesInTurns(t *testing.T) {
 	p.now += clock.Time(time.Millisecond)
 	z.paths[0].errors = 1
 	probed(true, true)
-	p.now = z.timers.path[0][timerHB]
+	p.now = z.timers.Path[0][timer.Heartbeat]
 	z.HandleTimeout(p.now) // in vain
 	probed(false, true)
 	z.paths[1].errors = 2

@@ -8,6 +8,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/rto"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -242,7 +243,7 @@ func TestProbeOnItsWayIsNotSentAgain(t *testing.T) {
 		}
 	}
 	// If the peer dropped it nevertheless, T3 repairs it in the time that was measured.
-	if at := p.a.assoc.timers.path[0][timerT3]; at == 0 || at-p.now > clock.Time(time.Second) {
+	if at := p.a.assoc.timers.Path[0][timer.T3]; at == 0 || at-p.now > clock.Time(time.Second) {
 		t.Errorf("T3 in %v", time.Duration(at-p.now))
 	}
 }
