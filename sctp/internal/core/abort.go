@@ -129,10 +129,10 @@ func (a *Assoc) ProtocolUnreachable(quoted []byte) bool {
 
 // quotesInit reports whether quoted is the beginning of an INIT of ours that was not
 // answered.
-func (a *Assoc) quotesInit(quoted []byte) bool {
+func (c *situation) quotesInit(quoted []byte) bool {
 	const initTag = wire.HeaderLen + wire.ChunkHeaderLen
-	return a.state == CookieWait && len(quoted) >= initTag+4 && binary.BigEndian.Uint32(quoted[4:]) == 0 &&
-		wire.ChunkType(quoted[wire.HeaderLen]) == wire.ChunkInit && binary.BigEndian.Uint32(quoted[initTag:]) == a.tag
+	return c.state == CookieWait && len(quoted) >= initTag+4 && binary.BigEndian.Uint32(quoted[4:]) == 0 &&
+		wire.ChunkType(quoted[wire.HeaderLen]) == wire.ChunkInit && binary.BigEndian.Uint32(quoted[initTag:]) == c.tag
 }
 
 // PortUnreachable takes in an ICMP message that says that nothing uses the UDP port of

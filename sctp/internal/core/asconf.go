@@ -35,13 +35,13 @@ func (a *Assoc) asconfUnknown() {
 }
 
 // checkAsconf returns why the user cannot ask for a change of addresses.
-func (a *Assoc) checkAsconf() error {
+func (c *situation) checkAsconf() error {
 	switch {
-	case a.state == Closed:
+	case c.state == Closed:
 		return ErrClosed
-	case a.state > Established:
+	case c.state > Established:
 		return ErrShutdown
-	case a.state != Established || !a.peer.features.has(featAsconf):
+	case c.state != Established || !c.peer.features.has(featAsconf):
 		return requests.ErrNotSupported
 	}
 	return nil

@@ -42,7 +42,6 @@ type ClientParams struct {
 // is not safe for concurrent use.
 type Assoc struct {
 	reachability
-	identity
 	cookies *CookieJar
 
 	hs   handshake

@@ -145,17 +145,17 @@ func (r *reachability) blackHole(now clock.Time, i int) {
 // verification tag was longer than size on the path to an address. It reports
 // whether that changed anything; PollTransmit is due then. RFC 9260, Section 10,
 // ICMP6: the tag must be the peer's.
-func (a *Assoc) PacketTooBig(now clock.Time, addr netip.AddrPort, tag uint32, size int) bool {
-	i := a.pathByAddr(address.Unmap(addr))
-	if i < 0 || tag == 0 || tag != a.peer.tag || !a.state.heartbeating() {
+func (r *reachability) PacketTooBig(now clock.Time, addr netip.AddrPort, tag uint32, size int) bool {
+	i := r.pathByAddr(address.Unmap(addr))
+	if i < 0 || tag == 0 || tag != r.peer.tag || !r.state.heartbeating() {
 		return false
 	}
-	p := &a.paths[i]
+	p := &r.paths[i]
 	changed, hole := p.plpmtu.PacketTooBig(now, p.rto.SRTT(), size)
 	if hole {
 		p.count.holes++
 	}
-	a.followMTU(i)
+	r.followMTU(i)
 	return changed
 }
 

@@ -45,7 +45,7 @@ func (a *Assoc) openPeer(streams int, rwnd uint32) {
 }
 
 // senderBegun reports whether any data was sent.
-func (a *Assoc) senderBegun() bool { return a.tx.sb.NextTSN() != a.tsn }
+func (r *reachability) senderBegun() bool { return r.sb.NextTSN() != r.tsn }
 
 // allSent reports whether nothing is outstanding and nothing may be sent.
 func (t *sender) allSent() bool { return t.sb.Outstanding() == 0 && !t.q.Pending() }

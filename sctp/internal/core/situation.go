@@ -2,9 +2,11 @@ package core
 
 import "github.com/weftstack/weft/sctp/internal/core/timer"
 
-// situation is what all parts of an association look at: its configuration, its state, the
-// timers, and what the user is told.
+// situation is what all parts of an association look at: its configuration, its identity, its
+// state, the timers, and what the user is told.
 type situation struct {
+	identity
+
 	cfg    Config
 	rng    random
 	state  State

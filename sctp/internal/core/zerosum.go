@@ -27,9 +27,9 @@ func (a *Assoc) seal(b []byte, at, i int, needsSum bool) {
 }
 
 // summed reports whether packets that are built for path i have a checksum.
-func (a *Assoc) summed(i int) bool {
-	f := a.peer.features
-	return !f.has(featZeroSum) && !(f.has(featZeroLocal) && a.paths[i].onHost())
+func (r *reachability) summed(i int) bool {
+	f := r.peer.features
+	return !f.has(featZeroSum) && !(f.has(featZeroLocal) && r.paths[i].onHost())
 }
 
 // onHost reports whether packets between these addresses do not leave the host:
