@@ -7,6 +7,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -194,9 +195,9 @@ func (a *Assoc) handleError(now clock.Time, c wire.Chunk) {
 // supporting partial reliability".
 func (a *Assoc) refuse(params []byte) {
 	for it := wire.NewParams(params); it.Next(); {
-		if f := featureOf(it.Param()); f != 0 && a.tx.q != nil && !a.senderBegun() {
+		if f := feature.OfParam(it.Param()); f != 0 && a.tx.q != nil && !a.senderBegun() {
 			a.peer.features &^= f
-			a.tx.q.SetPartialReliability(a.peer.features.has(featPR))
+			a.tx.q.SetPartialReliability(a.peer.features.Has(feature.PartialReliability))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -103,7 +104,7 @@ func TestInitAckIsAtMostThreeTimesTheInit(t *testing.T) {
 func TestInitAckNamesWhatTheInitDoes(t *testing.T) {
 	p := newPair(t, 50)
 	p.z.listen()
-	full := appendFeatures(nil, localFeatures(&p.z.listener.cfg))
+	full := feature.AppendParams(nil, localFeatures(&p.z.listener.cfg))
 	for _, x := range []struct {
 		params []byte
 		has    bool

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/asconf"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/internal/core/timer"
@@ -41,7 +42,7 @@ func (c *situation) checkAsconf() error {
 		return ErrClosed
 	case c.state > Established:
 		return ErrShutdown
-	case c.state != Established || !c.peer.features.has(featAsconf):
+	case c.state != Established || !c.peer.features.Has(feature.Asconf):
 		return requests.ErrNotSupported
 	}
 	return nil
@@ -205,7 +206,7 @@ func (a *Assoc) takesAt(now clock.Time, ip netip.Addr) bool {
 // a packet that is authenticated from there on counts. Without an address in the
 // chunk the verification tag is enough; -1 if there is no path.
 func (a *Assoc) findByAsconf(it wire.Chunks, authed bool) int {
-	if !a.peer.features.has(featAsconf) {
+	if !a.peer.features.Has(feature.Asconf) {
 		return -1
 	}
 	authed = authed || !a.auth.Need.Has(wire.ChunkAsconf)

@@ -9,6 +9,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
@@ -168,7 +169,7 @@ func (a *Assoc) fromCookie(s *cookieState) {
 
 // openStreams prepares both directions once the peer's parameters are known.
 func (a *Assoc) openStreams(out, in int, peerTSN seq.TSN, rwnd uint32) {
-	a.rx.open(&a.cfg, in, peerTSN, a.peer.features.has(featIData), a.rng.uint64())
+	a.rx.open(&a.cfg, in, peerTSN, a.peer.features.Has(feature.IData), a.rng.uint64())
 	a.openPeer(out, rwnd)
 	a.openReconfig(peerTSN)
 	a.openAsconf(peerTSN)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weftstack/weft/sctp/internal/core/auth"
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -19,7 +20,7 @@ func (a *Assoc) initAuth(random [auth.RandomLen]byte) {
 // features are negotiated.
 func (a *Assoc) learnAuth(theirs auth.Vector) {
 	m := &a.auth
-	m.Learn(a.peer.features.has(featAuth), theirs)
+	m.Learn(a.peer.features.Has(feature.Auth), theirs)
 	for i := range a.paths {
 		p := &a.paths[i]
 		p.reserve = m.Reserve()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -68,7 +69,7 @@ func (a *Assoc) inSequenceExpected(now clock.Time, p *Packet, t wire.ChunkType) 
 		return false
 	}
 	want := wire.ChunkData
-	if a.peer.features.has(featIData) {
+	if a.peer.features.Has(feature.IData) {
 		want = wire.ChunkIData
 	}
 	if t != want {

@@ -11,6 +11,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -70,7 +71,7 @@ type cookieState struct {
 	localTSN, peerTSN   seq.TSN
 	peerRWND            uint32
 	out, in             uint16
-	features            features
+	features            feature.Set
 	adaptation          uint32
 	hasAdaptation       bool
 	remote              netip.AddrPort
@@ -216,7 +217,7 @@ func (j *CookieJar) open(s *cookieState, h wire.Header, t Tuple, c []byte, now c
 	if want := j.mac(s, macCookie, body); !hmac.Equal(sum, want[:cookieMAC]) {
 		return errCookieForged
 	}
-	s.features = features(be.Uint16(body[5:]))
+	s.features = feature.Set(be.Uint16(body[5:]))
 	s.peerTag, s.peerTSN, s.peerRWND = be.Uint32(body[7:]), seq.TSN(be.Uint32(body[11:])), be.Uint32(body[15:])
 	s.out, s.in = be.Uint16(body[19:]), be.Uint16(body[21:])
 	s.unpack(body[0], body[cookieFixed:])

@@ -10,13 +10,14 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
 func testCookie() *cookieState {
 	s := &cookieState{created: clock.Time(time.Hour), life: clock.Time(time.Minute), localPort: 1, peerPort: 2, localTag: 3, peerTag: 4,
-		localTie: 5, peerTie: 6, localTSN: 7, peerTSN: 8, peerRWND: 9, out: 10, in: 11, features: featPR, adaptation: 12,
+		localTie: 5, peerTie: 6, localTSN: 7, peerTSN: 8, peerRWND: 9, out: 10, in: 11, features: feature.PartialReliability, adaptation: 12,
 		hasAdaptation: true, own: true, remote: netip.MustParseAddrPort("[2001:db8::1]:14")}
 	s.addrs.Add(netip.MustParseAddr("10.0.0.9"))
 	s.addrs.Add(netip.MustParseAddr("2001:db8::9"))

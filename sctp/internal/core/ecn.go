@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -24,7 +25,7 @@ func (e *ecnState) markedPacket(t seq.TSN) {
 
 // handleECN takes in an ECNE or CWR chunk.
 func (a *Assoc) handleECN(now clock.Time, c wire.Chunk) {
-	if !a.peer.features.has(featECN) || !a.state.connected() {
+	if !a.peer.features.Has(feature.ECN) || !a.state.connected() {
 		return
 	}
 	switch c.Type {

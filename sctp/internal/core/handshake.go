@@ -5,6 +5,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
@@ -130,7 +131,7 @@ func (a *Assoc) handleInitAck(now clock.Time, p *Packet, c wire.Chunk) DropReaso
 	}
 	a.handshakeSample(now)
 	a.peer = peerInfo{port: a.peer.port, tag: in.tag}
-	a.peer.learn(negotiate(localFeatures(&a.cfg), in.features), in.adaptation, in.hasAdaptation)
+	a.peer.learn(feature.Negotiate(localFeatures(&a.cfg), in.features), in.adaptation, in.hasAdaptation)
 	// Section 5.1.2, C: the addresses listed and the one it came from.
 	remote := address.Unmap(p.Remote)
 	in.addrs.Add(remote.Addr())
@@ -263,7 +264,7 @@ func (a *Assoc) handleInit(now clock.Time, p *Packet, h wire.Header, c wire.Chun
 				added = wire.AppendAddr(added, ip)
 			}
 		}
-		if len(added) > 0 && in.tag == a.peer.tag && a.peer.features.has(featAsconf) {
+		if len(added) > 0 && in.tag == a.peer.tag && a.peer.features.Has(feature.Asconf) {
 			// Deviation (5.2.2, MUST): it is the INIT that began this association,
 			// come late, and lists addresses that are gone since (RFC 5061). An
 			// ABORT would end the association.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -391,7 +392,7 @@ func TestUnknownParameters(t *testing.T) {
 			if err := p.z.jar.open(&s, wire.Header{SrcPort: portA, DstPort: portZ, VTag: ack.Tag}, Tuple{}, c.Value, p.now); err != nil {
 				t.Fatal(err)
 			}
-			if got := s.features.has(featPR); got == x.stops {
+			if got := s.features.Has(feature.PartialReliability); got == x.stops {
 				t.Errorf("parameter behind it seen: %v, want %v", got, !x.stops)
 			}
 		})

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -9,13 +10,13 @@ import (
 type peerInfo struct {
 	port          uint16
 	tag           uint32 // 0 until known
-	features      features
+	features      feature.Set
 	adaptation    uint32
 	hasAdaptation bool
 }
 
 // learn notes the extensions that are in use and the adaptation indication.
-func (p *peerInfo) learn(f features, adaptation uint32, has bool) {
+func (p *peerInfo) learn(f feature.Set, adaptation uint32, has bool) {
 	p.features, p.adaptation, p.hasAdaptation = f, adaptation, has
 }
 
@@ -43,10 +44,10 @@ func (d *identity) PeerAdaptation() (uint32, bool) { return d.peer.adaptation, d
 // Interleaving reports whether user messages are interleaved (RFC 8260), and
 // PartialReliability whether messages can be abandoned (RFC 3758): both ends
 // must want it.
-func (d *identity) Interleaving() bool { return d.peer.features.has(featIData) }
+func (d *identity) Interleaving() bool { return d.peer.features.Has(feature.IData) }
 
 // PartialReliability reports whether the peer understands FORWARD-TSN.
-func (d *identity) PartialReliability() bool { return d.peer.features.has(featPR) }
+func (d *identity) PartialReliability() bool { return d.peer.features.Has(feature.PartialReliability) }
 
 // header returns the common header of packets to the peer.
 func (d *identity) header() wire.Header {
@@ -64,7 +65,7 @@ func (d *identity) tagOrReflected(tag uint32, flags uint8) bool {
 
 // dataECN returns the codepoint of packets with new data.
 func (d *identity) dataECN() uint8 {
-	if d.peer.features.has(featECN) {
+	if d.peer.features.Has(feature.ECN) {
 		return ECNECT0
 	}
 	return ECNNotECT
@@ -73,6 +74,6 @@ func (d *identity) dataECN() uint8 {
 // Extensions returns what is in use.
 func (d *identity) Extensions() Extensions {
 	f := d.peer.features
-	return Extensions{PartialReliability: f.has(featPR), Interleaving: f.has(featIData), Reconfig: f.has(featReconfig),
-		Authentication: f.has(featAuth), AddressChange: f.has(featAsconf), ECN: f.has(featECN), ZeroChecksum: f.has(featZeroSum)}
+	return Extensions{PartialReliability: f.Has(feature.PartialReliability), Interleaving: f.Has(feature.IData), Reconfig: f.Has(feature.Reconfig),
+		Authentication: f.Has(feature.Auth), AddressChange: f.Has(feature.Asconf), ECN: f.Has(feature.ECN), ZeroChecksum: f.Has(feature.ZeroChecksum)}
 }

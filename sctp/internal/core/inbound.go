@@ -3,6 +3,7 @@ package core
 import (
 	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -181,8 +182,8 @@ func (a *Assoc) handleChunks(now clock.Time, it *wire.Chunks) DropReason {
 			}
 			continue
 		}
-		if f := extensionOf(typ); f != 0 && !a.peer.features.has(f) {
-			if f == featIData && !a.cfg.NoInterleaving {
+		if f := extensionOf(typ); f != 0 && !a.peer.features.Has(f) {
+			if f == feature.IData && !a.cfg.NoInterleaving {
 				// RFC 8260, Section 2.2.3: the receiver MUST abort "if I-DATA
 				// support has not been negotiated".
 				a.violate("I-DATA chunk although I-DATA was not negotiated")
@@ -258,16 +259,16 @@ func (a *Assoc) handleChunks(now clock.Time, it *wire.Chunks) DropReason {
 const chunkUnknown = wire.ChunkType(0xff)
 
 // extensionOf returns the extension that a chunk type belongs to, 0 for none.
-func extensionOf(t wire.ChunkType) features {
+func extensionOf(t wire.ChunkType) feature.Set {
 	switch t {
 	case wire.ChunkIData:
-		return featIData
+		return feature.IData
 	case wire.ChunkForwardTSN, wire.ChunkIForwardTSN:
-		return featPR
+		return feature.PartialReliability
 	case wire.ChunkReConfig:
-		return featReconfig
+		return feature.Reconfig
 	case wire.ChunkAsconf, wire.ChunkAsconfAck:
-		return featAsconf
+		return feature.Asconf
 	}
 	return 0
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
@@ -227,13 +228,13 @@ func TestChunksNotNegotiated(t *testing.T) {
 
 func TestNegotiate(t *testing.T) {
 	all := localFeatures(&Config{})
-	for _, x := range []struct{ ours, theirs, want features }{
+	for _, x := range []struct{ ours, theirs, want feature.Set }{
 		{all, all, all},
-		{all, featPR | featIData, featIData},
-		{all, featPR, featPR},
-		{localFeatures(&Config{NoInterleaving: true, NoReconfig: true}), all, featPR | featECN | featExtList},
+		{all, feature.PartialReliability | feature.IData, feature.IData},
+		{all, feature.PartialReliability, feature.PartialReliability},
+		{localFeatures(&Config{NoInterleaving: true, NoReconfig: true}), all, feature.PartialReliability | feature.ECN | feature.ExtensionList},
 	} {
-		if got := negotiate(x.ours, x.theirs); got != x.want {
+		if got := feature.Negotiate(x.ours, x.theirs); got != x.want {
 			t.Errorf("negotiate(%b, %b) = %b, want %b", x.ours, x.theirs, got, x.want)
 		}
 	}

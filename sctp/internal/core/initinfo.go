@@ -5,6 +5,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/auth"
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -15,8 +16,8 @@ type initInfo struct {
 	out, in       uint16
 	tsn           seq.TSN
 	addrs         address.List
-	features      features
-	refused       features // that the peer does not recognize
+	features      feature.Set
+	refused       feature.Set // that the peer does not recognize
 	adaptation    uint32
 	hasAdaptation bool
 	// primary is the address that the peer would have us send to, unspecified
@@ -66,22 +67,22 @@ func (in *initInfo) parse(x *wire.Init, ack bool) {
 		case wire.ParamHostName:
 			in.hostName = p
 		case wire.ParamECN:
-			in.features |= featECN
+			in.features |= feature.ECN
 		case wire.ParamZeroChecksum:
 			var method uint32
 			switch method, err = wire.ParseZeroChecksum(p); method {
 			case wire.EDMIDDTLS:
-				in.features |= featZeroSum
+				in.features |= feature.ZeroChecksum
 			case wire.EDMIDLocal:
-				in.features |= featZeroLocal
+				in.features |= feature.ZeroChecksumLocal
 			}
 		case wire.ParamForwardTSN:
-			in.features |= featPR
+			in.features |= feature.PartialReliability
 			in.forward = p
 		case wire.ParamSupportedExtensions:
 			var list wire.ChunkTypes
 			if list, err = wire.ParseSupportedExtensions(p); err == nil {
-				in.features |= featuresOf(list)
+				in.features |= feature.Listed(list)
 			}
 		case wire.ParamAdaptation:
 			in.adaptation, err = wire.ParseAdaptation(p)
@@ -94,7 +95,7 @@ func (in *initInfo) parse(x *wire.Init, ack bool) {
 			}
 		case wire.ParamUnrecognized:
 			if u, bad := wire.ParseUnrecognized(p); bad == nil {
-				in.refused |= featureOf(u)
+				in.refused |= feature.OfParam(u)
 			}
 		case wire.ParamSupportedAddrTypes, wire.ParamPad:
 			// Known, and without effect here.
@@ -120,23 +121,23 @@ func (in *initInfo) parse(x *wire.Init, ack bool) {
 	}
 	in.malformed = it.Err() != nil
 	if in.auth.Vector() != nil {
-		in.features |= featAuth
+		in.features |= feature.Auth
 	}
 }
 
 // check notes what makes the peer unacceptable to an end with these features, and
 // what the end does not recognize for lack of them.
-func (in *initInfo) check(ours features) {
+func (in *initInfo) check(ours feature.Set) {
 	in.features &^= in.refused
-	if !ours.has(featPR) && in.forward.Raw != nil && in.unknownN < maxUnknownParams {
+	if !ours.Has(feature.PartialReliability) && in.forward.Raw != nil && in.unknownN < maxUnknownParams {
 		// RFC 3758, Section 3.3.2.
 		in.unknown[in.unknownN] = in.forward
 		in.unknownN++
 	}
 	switch {
-	case ours.has(featAuth) && in.auth.Problem != "":
+	case ours.Has(feature.Auth) && in.auth.Problem != "":
 		in.violation = in.auth.Problem
-	case ours.has(featAsconf) && !ours.has(featAsconfOpen) && in.features.has(featAsconf) && !in.features.has(featAuth):
+	case ours.Has(feature.Asconf) && !ours.Has(feature.AsconfOpen) && in.features.Has(feature.Asconf) && !in.features.Has(feature.Auth):
 		// RFC 5061, Section 6: "under NO circumstance is an implementation
 		// allowed to proceed with the association setup".
 		in.violation = "ASCONF without AUTH"
@@ -195,7 +196,7 @@ type initParams struct {
 	tag, rwnd     uint32
 	out, in       uint16
 	tsn           seq.TSN
-	features      features
+	features      feature.Set
 	adaptation    *uint32
 	addrs         []netip.AddrPort // listed if there are several
 	lifeMS        uint32
@@ -220,7 +221,7 @@ func (p *initParams) appendParams(b []byte) []byte {
 	if p.adaptation != nil {
 		b = wire.AppendAdaptation(b, *p.adaptation)
 	}
-	b = appendFeatures(b, p.features)
+	b = feature.AppendParams(b, p.features)
 	b = p.auth.AppendParams(b)
 	return append(b, p.unknownParams...)
 }

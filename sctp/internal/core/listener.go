@@ -8,6 +8,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -144,9 +145,9 @@ func (l *Listener) find(list *address.List, from netip.AddrPort, h wire.Header) 
 func (l *Listener) retired(tag uint32) bool { return l.p.TagRetired != nil && l.p.TagRetired(tag) }
 
 // fromPeer fills in what the peer's INIT says. ours is what we announce.
-func (s *cookieState) fromPeer(in *initInfo, remote netip.AddrPort, ours features) {
+func (s *cookieState) fromPeer(in *initInfo, remote netip.AddrPort, ours feature.Set) {
 	s.peerTag, s.peerTSN, s.peerRWND = in.tag, in.tsn, in.rwnd
-	s.features = negotiate(ours, in.features)
+	s.features = feature.Negotiate(ours, in.features)
 	s.adaptation, s.hasAdaptation = in.adaptation, in.hasAdaptation
 	s.remote, s.addrs = remote, in.addrs
 	for i, ip := range s.addrs.All() {
@@ -154,7 +155,7 @@ func (s *cookieState) fromPeer(in *initInfo, remote netip.AddrPort, ours feature
 			s.primary = uint8(i + 1)
 		}
 	}
-	if s.features.has(featAuth) {
+	if s.features.Has(feature.Auth) {
 		s.auth = in.auth.Vector()
 	}
 }
@@ -249,7 +250,7 @@ func appendStalePacket(out []byte, s *cookieState, now clock.Time, c *auth.Confi
 	var m auth.State
 	if must := s.auth.Chunks(); c != nil && must.Has(wire.ChunkError) {
 		m.Init(c, s.random)
-		m.Learn(s.features.has(featAuth), s.auth)
+		m.Learn(s.features.Has(feature.Auth), s.auth)
 	}
 	at := len(b)
 	if m.On {

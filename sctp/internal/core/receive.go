@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/internal/core/sackgen"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
@@ -67,7 +68,7 @@ func (a *Assoc) handleData(c *wire.Chunk, idata bool) {
 		return // Section 6: "received in any other state SHOULD be discarded"
 	}
 	rx := &a.rx
-	if !idata && a.peer.features.has(featIData) {
+	if !idata && a.peer.features.Has(feature.IData) {
 		// RFC 8260, Section 2.2.3: "the receiver of the DATA chunk MUST abort
 		// the association".
 		a.violate("DATA chunk although I-DATA was negotiated")
@@ -92,7 +93,7 @@ func (a *Assoc) handleData(c *wire.Chunk, idata bool) {
 	a.shut.gotData = true
 	rx.chunks++
 	t := seq.TSN(d.TSN)
-	if a.in.ecn == ECNCE && a.peer.features.has(featECN) {
+	if a.in.ecn == ECNCE && a.peer.features.Has(feature.ECN) {
 		a.ecn.markedPacket(t)
 	}
 	r := rx.tsns.Check(t)
@@ -135,7 +136,7 @@ func (a *Assoc) handleForwardTSN(c wire.Chunk) {
 	if !a.state.canReceiveData() {
 		return
 	}
-	if a.peer.features.has(featIData) {
+	if a.peer.features.Has(feature.IData) {
 		// RFC 8260, Section 2.3.1: "the receiver of the FORWARD-TSN chunk MUST
 		// abort the association".
 		a.violate("FORWARD-TSN although I-DATA was negotiated")
@@ -160,7 +161,7 @@ func (a *Assoc) handleIForwardTSN(c wire.Chunk) {
 	if !a.state.canReceiveData() {
 		return
 	}
-	if !a.peer.features.has(featIData) {
+	if !a.peer.features.Has(feature.IData) {
 		a.violate("I-FORWARD-TSN although I-DATA was not negotiated")
 		return
 	}

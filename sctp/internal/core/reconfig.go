@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
@@ -25,7 +26,7 @@ func (a *Assoc) checkReconfig() error {
 		return ErrClosed
 	case a.state > Established:
 		return ErrShutdown
-	case a.state != Established || !a.peer.features.has(featReconfig):
+	case a.state != Established || !a.peer.features.Has(feature.Reconfig):
 		return requests.ErrNotSupported
 	case a.rc.Full():
 		return requests.ErrBusy
@@ -111,7 +112,7 @@ func (a *Assoc) AddStreams(now clock.Time, out, in uint16) (uint32, error) {
 
 // handleReconfig takes in a RE-CONFIG chunk (RFC 6525, Section 5.2.1).
 func (a *Assoc) handleReconfig(now clock.Time, c wire.Chunk) {
-	if !a.peer.features.has(featReconfig) || !a.state.connected() || a.state == ShutdownAckSent {
+	if !a.peer.features.Has(feature.Reconfig) || !a.state.connected() || a.state == ShutdownAckSent {
 		return
 	}
 	x, ok := reconfig.Parse(c)

@@ -3,6 +3,7 @@ package core
 import (
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
@@ -38,8 +39,8 @@ func (a *Assoc) openPeer(streams int, rwnd uint32) {
 	t := &a.tx
 	t.streams = streams
 	t.q.SetStreams(streams)
-	t.q.SetInterleaving(a.peer.features.has(featIData))
-	t.q.SetPartialReliability(a.peer.features.has(featPR))
+	t.q.SetInterleaving(a.peer.features.Has(feature.IData))
+	t.q.SetPartialReliability(a.peer.features.Has(feature.PartialReliability))
 	t.sb.SetPaths(len(a.paths))
 	t.sb.SetPeerWindow(int(rwnd))
 }

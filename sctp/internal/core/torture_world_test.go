@@ -12,6 +12,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
@@ -319,7 +320,7 @@ func (e *tend) transmit(a *Assoc) bool {
 // checkPacket checks a packet to be sent.
 func (e *tend) checkPacket(a *Assoc, pkt []byte, tx Transmit) {
 	w := e.w
-	zero := a.peer.features.has(featZeroSum)
+	zero := a.peer.features.Has(feature.ZeroChecksum)
 	if !zero && !wire.VerifyChecksum(pkt) || len(pkt)%4 != 0 || len(pkt) <= wire.HeaderLen {
 		w.fail("%s: bad checksum or length %d", e.name, len(pkt))
 	}

@@ -1,6 +1,9 @@
 package core
 
-import "github.com/weftstack/weft/sctp/wire"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/feature"
+	"github.com/weftstack/weft/sctp/wire"
+)
 
 // seal completes a packet of the association, b from offset at, that was built for
 // path i: it stores the checksum, unless the peer accepts zero in its place. RFC 9653,
@@ -29,7 +32,7 @@ func (a *Assoc) seal(b []byte, at, i int, needsSum bool) {
 // summed reports whether packets that are built for path i have a checksum.
 func (r *reachability) summed(i int) bool {
 	f := r.peer.features
-	return !f.has(featZeroSum) && !(f.has(featZeroLocal) && r.paths[i].onHost())
+	return !f.Has(feature.ZeroChecksum) && !(f.Has(feature.ZeroChecksumLocal) && r.paths[i].onHost())
 }
 
 // onHost reports whether packets between these addresses do not leave the host:

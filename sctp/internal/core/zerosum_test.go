@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -152,11 +153,11 @@ func TestZeroChecksumIsNotAcceptedUnasked(t *testing.T) {
 func TestZeroChecksumOfAnotherMethod(t *testing.T) {
 	var in initInfo
 	in.parse(&wire.Init{Params: wire.AppendZeroChecksum(nil, 2)}, false)
-	if in.features.has(featZeroSum) || in.malformed {
+	if in.features.Has(feature.ZeroChecksum) || in.malformed {
 		t.Errorf("method 2: features %v, malformed %v", in.features, in.malformed)
 	}
 	in.parse(&wire.Init{Params: wire.AppendZeroChecksum(nil, wire.EDMIDDTLS)}, false)
-	if !in.features.has(featZeroSum) {
+	if !in.features.Has(feature.ZeroChecksum) {
 		t.Error("DTLS is not accepted")
 	}
 }
