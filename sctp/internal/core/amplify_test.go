@@ -152,12 +152,12 @@ func TestShortInitGetsOneAddress(t *testing.T) {
 		if told := max(1, listed); told != x.addrs || listed == 1 {
 			t.Errorf("%d bytes of parameters: %d addresses listed", x.params, listed)
 		}
-		cookie, ok := wire.FindParam(ack.Params, wire.ParamStateCookie)
+		sealed, ok := wire.FindParam(ack.Params, wire.ParamStateCookie)
 		if !ok {
 			t.Fatal("no cookie")
 		}
 		echo := wire.AppendHeader(nil, wire.Header{SrcPort: portA, DstPort: portZ, VTag: ack.Tag})
-		echo = wire.AppendCookieEcho(echo, wire.CookieEcho{Cookie: cookie.Value})
+		echo = wire.AppendCookieEcho(echo, wire.CookieEcho{Cookie: sealed.Value})
 		wire.SetChecksum(echo)
 		a := l.HandlePacket(1, &Packet{Tuple: tuple, Data: echo}, nil).New
 		if a == nil {

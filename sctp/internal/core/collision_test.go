@@ -3,10 +3,13 @@ package core
 import (
 	"bytes"
 	"encoding/binary"
+	"net/netip"
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -205,12 +208,24 @@ func TestRestartWithNewAddress(t *testing.T) {
 	}
 }
 
+// foreignCookie is what a cookie of none of the associations holds.
+func foreignCookie() *cookieState {
+	s := &cookieState{created: clock.Time(time.Hour), life: clock.Time(time.Minute), localPort: 1, peerPort: 2,
+		localTag: 3, peerTag: 4, localTie: 5, peerTie: 6, localTSN: 7, peerTSN: 8, peerRWND: 9, out: 10, in: 11,
+		features: feature.PartialReliability, adaptation: 12, hasAdaptation: true, own: true, primary: 2,
+		remote: netip.MustParseAddrPort("[2001:db8::1]:14"), random: [auth.RandomLen]byte{1, 2},
+		auth: auth.NewVector([auth.RandomLen]byte{3}, (*auth.Config)(nil).WithDefaults(wire.ChunkData))}
+	s.addrs.Add(netip.MustParseAddr("10.0.0.9"))
+	s.addrs.Add(netip.MustParseAddr("2001:db8::9"))
+	return s
+}
+
 // Table 12, for what none of the rows shows: a cookie of ours with tags that
 // match nothing and no tie-tags is silently discarded.
 func TestForeignCookieIsDiscarded(t *testing.T) {
 	p := newPair(t, 33)
 	p.connect()
-	s := testCookie()
+	s := foreignCookie()
 	s.created, s.localPort, s.peerPort, s.localTie, s.peerTie = p.now, portZ, portA, 0, 0
 	p.z.outbox()
 	if d := p.z.deliver(p.z.packet(s.localTag, wire.AppendCookieEcho(nil, wire.CookieEcho{Cookie: p.z.jar.seal(nil, s)}))); d != DropCookie {
@@ -257,7 +272,7 @@ func TestExpiredCookieOfExistingAssociation(t *testing.T) {
 	p.z.deliver(p.z.to(echo))
 	wantChunks(t, only(t, p.z.outbox()), wire.ChunkCookieAck)
 
-	s := testCookie()
+	s := foreignCookie()
 	s.created, s.localPort, s.peerPort = p.now-2*clock.Time(time.Minute), portZ, portA
 	p.z.deliver(p.z.packet(s.localTag, wire.AppendCookieEcho(nil, wire.CookieEcho{Cookie: p.z.jar.seal(nil, s)})))
 	wantChunks(t, only(t, p.z.outbox()), wire.ChunkError)
@@ -281,7 +296,7 @@ func TestTieTags(t *testing.T) {
 			if c := it.Param(); c.Type == wire.ParamStateCookie {
 				sent, _ := wire.ParseHeader(pkt)
 				back := wire.Header{SrcPort: sent.DstPort, DstPort: sent.SrcPort, VTag: x.Tag}
-				if err := h.jar.open(&s, back, Tuple{}, c.Value, p.now); err != nil {
+				if err := h.jar.open(&s, back, netip.AddrPort{}, netip.AddrPort{}, c.Value, p.now); err != nil {
 					t.Fatal(err)
 				}
 				return s, c.Value

@@ -14,26 +14,25 @@ import (
 
 // Defaults of Config. Those that RFC 9260, Section 16, names have its values.
 const (
-	DefaultOutStreams       = 10
-	DefaultInStreams        = 2048
-	DefaultMaxBurst         = 4
-	DefaultCookieLife       = 60 * time.Second
-	DefaultAssocMaxRetrans  = 10
-	DefaultPathMaxRetrans   = 5
-	DefaultMaxInitRetrans   = 8
-	DefaultHBInterval       = 30 * time.Second
-	DefaultSackDelay        = 200 * time.Millisecond
-	DefaultSackEvery        = 2
-	DefaultSendBuffer       = 4 << 20
-	DefaultRecvBuffer       = 4 << 20
-	DefaultMTU              = 1452
-	MinRecvBuffer           = 1500 // RFC 9260, Section 3.3.2
-	MaxSackDelay            = 500 * time.Millisecond
-	maxCookieLifeExtension  = 60 * time.Second
-	maxStaleCookies         = 4 // stale cookie errors answered with a new INIT
-	maxControlReplies       = 8 // queued replies to one batch of a peer's control chunks
-	maxControlReplyBytes    = 4096
-	maxUnknownReportedBytes = 1024 // of unknown chunks and parameters echoed in one report
+	DefaultOutStreams      = 10
+	DefaultInStreams       = 2048
+	DefaultMaxBurst        = 4
+	DefaultCookieLife      = 60 * time.Second
+	DefaultAssocMaxRetrans = 10
+	DefaultPathMaxRetrans  = 5
+	DefaultMaxInitRetrans  = 8
+	DefaultHBInterval      = 30 * time.Second
+	DefaultSackDelay       = 200 * time.Millisecond
+	DefaultSackEvery       = 2
+	DefaultSendBuffer      = 4 << 20
+	DefaultRecvBuffer      = 4 << 20
+	DefaultMTU             = 1452
+	MinRecvBuffer          = minRWND
+	MaxSackDelay           = 500 * time.Millisecond
+	maxCookieLifeExtension = 60 * time.Second
+	maxStaleCookies        = 4 // stale cookie errors answered with a new INIT
+	maxControlReplies      = 8 // queued replies to one batch of a peer's control chunks
+	maxControlReplyBytes   = 4096
 )
 
 // Config holds the parameters of associations. Zero fields mean the defaults.

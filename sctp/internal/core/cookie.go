@@ -18,8 +18,8 @@ import (
 
 // Errors of CookieJar.open.
 var (
-	errCookieForged = errors.New("core: forged state cookie")
-	errCookieStale  = errors.New("core: stale state cookie")
+	errCookieForged = errors.New("cookie: forged state cookie")
+	errCookieStale  = errors.New("cookie: stale state cookie")
 )
 
 const (
@@ -91,6 +91,22 @@ type cookieState struct {
 	// authentication. RFC 4895, Section 6.3: no shared key is in a cookie.
 	random [auth.RandomLen]byte
 	auth   auth.Vector
+}
+
+// fromPeer fills in what the peer's INIT says. ours is what we announce.
+func (s *cookieState) fromPeer(in *initInfo, remote netip.AddrPort, ours feature.Set) {
+	s.peerTag, s.peerTSN, s.peerRWND = in.tag, in.tsn, in.rwnd
+	s.features = feature.Negotiate(ours, in.features)
+	s.adaptation, s.hasAdaptation = in.adaptation, in.hasAdaptation
+	s.remote, s.addrs = remote, in.addrs
+	for i, ip := range s.addrs.All() {
+		if ip == in.primary {
+			s.primary = uint8(i + 1)
+		}
+	}
+	if s.features.Has(feature.Auth) {
+		s.auth = in.auth.Vector()
+	}
 }
 
 // preferred returns the address that the peer would have us send to.
@@ -197,11 +213,11 @@ func (j *CookieJar) seal(b []byte, s *cookieState) []byte {
 }
 
 // open checks the signature of the cookie c that came in a packet with header h
-// by the way t, and only then looks into it. With errCookieStale s is filled in.
+// from remote to local, and only then looks into it. With errCookieStale s is filled in.
 //
 // RFC 9260, Section 5.1.5: the MAC is computed before anything is believed. It
 // covers the tag and the ports, so they are right too (step 3).
-func (j *CookieJar) open(s *cookieState, h wire.Header, t Tuple, c []byte, now clock.Time) error {
+func (j *CookieJar) open(s *cookieState, h wire.Header, remote, local netip.AddrPort, c []byte, now clock.Time) error {
 	if len(c) < cookieMin+cookieMAC || len(c) > maxCookie {
 		return errCookieForged
 	}
@@ -224,8 +240,8 @@ func (j *CookieJar) open(s *cookieState, h wire.Header, t Tuple, c []byte, now c
 	if !s.own {
 		j.derive(s)
 	}
-	if r := address.Unmap(t.Remote); r.Addr().WithZone("") == s.remote.Addr() {
-		s.remote, s.local = netip.AddrPortFrom(r.Addr(), s.remote.Port()), t.Local
+	if r := address.Unmap(remote); r.Addr().WithZone("") == s.remote.Addr() {
+		s.remote, s.local = netip.AddrPortFrom(r.Addr(), s.remote.Port()), local
 	}
 	if s.staleness(now) > 0 {
 		return errCookieStale

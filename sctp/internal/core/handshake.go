@@ -300,7 +300,7 @@ func (a *Assoc) handleInit(now clock.Time, p *Packet, h wire.Header, c wire.Chun
 // processed, by then with our tag.
 func (a *Assoc) handleCookieEcho(now clock.Time, p *Packet, h wire.Header, c wire.Chunk) (DropReason, bool) {
 	var s cookieState
-	err := a.cookies.open(&s, h, p.Tuple, c.Value, now)
+	err := a.cookies.open(&s, h, p.Remote, p.Local, c.Value, now)
 	if err == errCookieForged {
 		return DropCookie, false
 	}

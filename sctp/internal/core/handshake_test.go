@@ -389,7 +389,7 @@ func TestUnknownParameters(t *testing.T) {
 			}
 			c, _ := wire.FindParam(ack.Params, wire.ParamStateCookie)
 			var s cookieState
-			if err := p.z.jar.open(&s, wire.Header{SrcPort: portA, DstPort: portZ, VTag: ack.Tag}, Tuple{}, c.Value, p.now); err != nil {
+			if err := p.z.jar.open(&s, wire.Header{SrcPort: portA, DstPort: portZ, VTag: ack.Tag}, netip.AddrPort{}, netip.AddrPort{}, c.Value, p.now); err != nil {
 				t.Fatal(err)
 			}
 			if got := s.features.Has(feature.PartialReliability); got == x.stops {
@@ -412,8 +412,8 @@ func TestUnknownParameterOfInitAck(t *testing.T) {
 }
 
 func TestBadInitAck(t *testing.T) {
-	cookie := wire.AppendStateCookie(nil, []byte("cookie"))
-	good := wire.Init{Tag: 77, RWND: 1500, OutStreams: 1, InStreams: 1, TSN: 5, Params: cookie}
+	param := wire.AppendStateCookie(nil, []byte("cookie"))
+	good := wire.Init{Tag: 77, RWND: 1500, OutStreams: 1, InStreams: 1, TSN: 5, Params: param}
 	with := func(f func(*wire.Init)) wire.Init { x := good; f(&x); return x }
 	for _, x := range []struct {
 		name  string
@@ -428,7 +428,7 @@ func TestBadInitAck(t *testing.T) {
 		{"small window", with(func(x *wire.Init) { x.RWND = 1499 }), CookieWait, 0, wire.CauseInvalidParam},
 		{"no cookie", with(func(x *wire.Init) { x.Params = nil }), Closed, 0, wire.CauseMissingParam},
 		{"empty cookie", with(func(x *wire.Init) { x.Params = wire.AppendStateCookie(nil, nil) }), Closed, 0, wire.CauseInvalidParam},
-		{"host name", with(func(x *wire.Init) { x.Params = wire.AppendHostName(bytes.Clone(cookie), "z.example") }), Closed, 0, wire.CauseUnresolvableAddress},
+		{"host name", with(func(x *wire.Init) { x.Params = wire.AppendHostName(bytes.Clone(param), "z.example") }), Closed, 0, wire.CauseUnresolvableAddress},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			p := newPair(t, 14)

@@ -277,7 +277,7 @@ func extensionOf(t wire.ChunkType) feature.Set {
 // Section 3.2, Table 2). It reports whether the rest of the packet is to be
 // discarded.
 func (a *Assoc) unknownChunk(c wire.Chunk) bool {
-	if n := len(c.Raw); c.Type.Reported() && a.in.reports+n <= maxUnknownReportedBytes && a.state.connected() {
+	if n := len(c.Raw); c.Type.Reported() && a.in.reports+n <= maxReported && a.state.connected() {
 		a.in.reports += n
 		a.ctl.reply(a.replyPath(a.in.path), wire.ChunkError, 0, wire.AppendUnrecognizedChunk(nil, c))
 	}

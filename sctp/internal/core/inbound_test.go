@@ -80,7 +80,7 @@ func TestRepliesAreBounded(t *testing.T) {
 	for _, pkt := range p.z.outbox() {
 		n += len(pkt)
 	}
-	if n > maxUnknownReportedBytes+200 {
+	if n > maxReported+200 {
 		t.Errorf("%d bytes of reports on one packet", n)
 	}
 	// A HEARTBEAT too large to be answered in one packet is not answered.

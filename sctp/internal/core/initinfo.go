@@ -40,6 +40,15 @@ type initInfo struct {
 	violation string // if not empty, what to refuse it for
 }
 
+const (
+	// minRWND is the least receiver window that an end may announce (RFC 9260,
+	// Sections 3.3.2 and 3.3.3).
+	minRWND = 1500
+	// maxReported bounds the bytes of unknown chunks and parameters that are echoed
+	// in one report.
+	maxReported = 1024
+)
+
 // maxUnknownParams bounds how many unrecognized parameters of one INIT are
 // reported.
 const maxUnknownParams = 16
@@ -146,9 +155,9 @@ func (in *initInfo) check(ours feature.Set) {
 
 // appendUnknown appends the parameters to report, each wrapped as the
 // Unrecognized Parameter of an INIT ACK if wrap is set, up to
-// maxUnknownReportedBytes of them.
+// maxReported of them.
 func (in *initInfo) appendUnknown(b []byte, wrap bool) []byte {
-	room := maxUnknownReportedBytes
+	room := maxReported
 	for _, p := range in.unknown[:in.unknownN] {
 		if room -= wire.Padded(len(p.Raw)); room < 0 {
 			break
@@ -168,12 +177,12 @@ func (in *initInfo) appendUnknown(b []byte, wrap bool) []byte {
 // is not answered so.
 func (in *initInfo) refusal(b []byte, ack bool) ([]byte, bool) {
 	switch {
-	case in.out == 0 || in.in == 0 || in.rwnd < MinRecvBuffer:
+	case in.out == 0 || in.in == 0 || in.rwnd < minRWND:
 		// RFC 9260, Sections 3.3.2 and 3.3.3.
 		return wire.AppendInvalidParam(b), true
 	case in.hostName.Raw != nil:
 		// RFC 9260, Section 5.1.2, B.
-		if len(in.hostName.Raw) <= maxUnknownReportedBytes {
+		if len(in.hostName.Raw) <= maxReported {
 			b = wire.AppendUnresolvableAddress(b, in.hostName)
 		}
 		return b, true
@@ -205,7 +214,7 @@ type initParams struct {
 	unknownParams []byte // encoded
 }
 
-// AppendParams appends the variable-length part.
+// appendParams appends the variable-length part.
 func (p *initParams) appendParams(b []byte) []byte {
 	if len(p.addrs) > 1 {
 		for _, a := range p.addrs {

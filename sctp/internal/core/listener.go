@@ -144,22 +144,6 @@ func (l *Listener) find(list *address.List, from netip.AddrPort, h wire.Header) 
 // retired reports whether a tag was that of an association that is gone.
 func (l *Listener) retired(tag uint32) bool { return l.p.TagRetired != nil && l.p.TagRetired(tag) }
 
-// fromPeer fills in what the peer's INIT says. ours is what we announce.
-func (s *cookieState) fromPeer(in *initInfo, remote netip.AddrPort, ours feature.Set) {
-	s.peerTag, s.peerTSN, s.peerRWND = in.tag, in.tsn, in.rwnd
-	s.features = feature.Negotiate(ours, in.features)
-	s.adaptation, s.hasAdaptation = in.adaptation, in.hasAdaptation
-	s.remote, s.addrs = remote, in.addrs
-	for i, ip := range s.addrs.All() {
-		if ip == in.primary {
-			s.primary = uint8(i + 1)
-		}
-	}
-	if s.features.Has(feature.Auth) {
-		s.auth = in.auth.Vector()
-	}
-}
-
 // maxAmplification is how many times as long as an INIT the INIT ACK may be that
 // goes to an address of which nothing else is known: to answer with more would
 // make weft a means to flood others (RFC 5062, Section 9). UDP payload counts.
@@ -183,17 +167,14 @@ func (c *Config) MaxCookieLife() time.Duration {
 // to out, and returns that packet alone. The INIT came in a packet of so many
 // bytes.
 func appendInitAckPacket(out []byte, h wire.Header, packet int, s *cookieState, in *initInfo, jar *CookieJar, cfg *Config, local []netip.AddrPort) []byte {
-	var cookie [maxCookie]byte
+	var buf [maxCookie]byte
 	ip := initParams{
 		tag: s.localTag, rwnd: uint32(cfg.RecvBuffer), out: s.out, in: cfg.InStreams, tsn: s.localTSN,
 		features: localFeatures(cfg), adaptation: cfg.Adaptation, addrs: address.Listable(local),
-		cookie: jar.seal(cookie[:0], s),
+		cookie: jar.seal(buf[:0], s), unknownParams: in.appendUnknown(nil, true),
 	}
 	if s.auth != nil {
 		ip.auth = auth.NewVector(s.random, cfg.Auth)
-	}
-	if in.unknownN > 0 {
-		ip.unknownParams = in.appendUnknown(nil, true)
 	}
 	b := wire.AppendHeader(out, wire.Header{SrcPort: h.DstPort, DstPort: h.SrcPort, VTag: in.tag})
 	at := len(b)
@@ -213,7 +194,7 @@ func appendInitAckPacket(out []byte, h wire.Header, packet int, s *cookieState, 
 // 5.1.5).
 func (l *Listener) handleCookieEcho(now clock.Time, p *Packet, h wire.Header, c wire.Chunk, out []byte) Result {
 	var s cookieState
-	err := l.p.Cookies.open(&s, h, p.Tuple, c.Value, now)
+	err := l.p.Cookies.open(&s, h, p.Remote, p.Local, c.Value, now)
 	switch {
 	case err == errCookieForged:
 		return Result{Drop: DropCookie}
