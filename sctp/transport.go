@@ -14,6 +14,7 @@ import (
 	"github.com/weftstack/weft/internal/poll"
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/cookie"
 	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/internal/udpio"
@@ -26,7 +27,7 @@ type Transport struct {
 	epoch   time.Time
 	set     atomic.Pointer[socketSet]
 	setMu   sync.Mutex // guards changes of set
-	cookies *core.CookieJar
+	cookies *cookie.Jar
 	slabs   slab.Pool
 	demux   demux
 	timers  timerQueue
@@ -73,7 +74,7 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 	t.opened = t.now()
 	var secret [32]byte
 	rand.Read(secret[:])
-	t.cookies = core.NewCookieJar(secret)
+	t.cookies = cookie.NewJar(secret)
 	t.demux.init()
 	if t.cfg.MaxAssociations <= 0 {
 		t.cfg.MaxAssociations = DefaultMaxAssociations

@@ -9,6 +9,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/cookie"
 	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
@@ -35,7 +36,7 @@ type ClientParams struct {
 	// Cookies signs the cookies that are needed when the peer's INIT crosses
 	// ours or the peer restarts. Associations and listeners of one transport
 	// share it.
-	Cookies *CookieJar
+	Cookies *cookie.Jar
 }
 
 // Assoc is one association. Its parts are the receiver and the sender, the
@@ -43,7 +44,7 @@ type ClientParams struct {
 // is not safe for concurrent use.
 type Assoc struct {
 	reachability
-	cookies *CookieJar
+	cookies *cookie.Jar
 
 	hs   handshake
 	shut shutdown
@@ -107,23 +108,23 @@ func (a *Assoc) InitClient(cfg *Config, now clock.Time, p ClientParams) error {
 	return nil
 }
 
-func (a *Assoc) init(cfg *Config, port uint16, local []netip.AddrPort, seed [32]byte, jar *CookieJar) {
+func (a *Assoc) init(cfg *Config, port uint16, local []netip.AddrPort, seed [32]byte, jar *cookie.Jar) {
 	a.cfg, a.rng, a.cookies, a.port = cfg.withDefaults(), newRandom(seed), jar, port
 	a.paths, a.timers.Path = a.first.path[:0], a.first.timer[:0]
 	a.receiver.share(&a.cfg, &a.events)
 	a.tx.share(&a.cfg, &a.paths, &a.timers)
 	a.local = address.NewLocal(local)
 	if a.cookies == nil {
-		a.cookies = NewCookieJar(a.rng.seed())
+		a.cookies = cookie.NewJar(a.rng.seed())
 	}
 }
 
 // newFromCookie returns the association that a valid cookie describes. The
 // packet p with the COOKIE ECHO is still to be handled: it is case D of Table
 // 12 then.
-func newFromCookie(cfg *Config, now clock.Time, s *cookieState, p *Packet, l *Listener) *Assoc {
+func newFromCookie(cfg *Config, now clock.Time, s *cookie.State, p *Packet, l *Listener) *Assoc {
 	local := l.p.Local
-	if s.single {
+	if s.Single {
 		// A packet from an address that the peer does not know would not be ours to it.
 		if i := slices.IndexFunc(local, func(l netip.AddrPort) bool { return address.Unmap(l) == address.Unmap(p.Local) }); i >= 0 {
 			local = local[i : i+1]
@@ -135,9 +136,9 @@ func newFromCookie(cfg *Config, now clock.Time, s *cookieState, p *Packet, l *Li
 	} else {
 		a = new(Assoc)
 	}
-	a.init(cfg, s.localPort, local, l.rng.seed(), l.p.Cookies)
+	a.init(cfg, s.LocalPort, local, l.rng.seed(), l.p.Cookies)
 	a.fromCookie(s)
-	if remote := address.Unmap(p.Remote); remote != s.remote {
+	if remote := address.Unmap(p.Remote); remote != s.Remote {
 		// The COOKIE ECHO took another way than the INIT: a listed address.
 		if i := a.pathByAddr(remote); i < 0 && a.pathByIP(remote.Addr()) < 0 && len(a.paths) < address.MaxPeer {
 			a.addPath(netip.AddrPort{}, remote, false)
@@ -151,20 +152,20 @@ func newFromCookie(cfg *Config, now clock.Time, s *cookieState, p *Packet, l *Li
 }
 
 // fromCookie sets up tags, paths and streams as a cookie says.
-func (a *Assoc) fromCookie(s *cookieState) {
-	a.tag, a.tsn = s.localTag, s.localTSN
-	a.peer = peerInfo{port: s.peerPort, tag: s.peerTag}
-	a.peer.learn(s.features, s.adaptation, s.hasAdaptation)
+func (a *Assoc) fromCookie(s *cookie.State) {
+	a.tag, a.tsn = s.LocalTag, s.LocalTSN
+	a.peer = peerInfo{port: s.PeerPort, tag: s.PeerTag}
+	a.peer.learn(s.Features, s.Adaptation, s.HasAdaptation)
 	a.clearPaths()
 	// RFC 9260, Section 5.4, rule 2: "the only CONFIRMED address is the address
 	// to which the packet containing the INIT ACK chunk was sent".
-	a.addPath(s.local, s.remote, true)
-	a.addPeerAddrs(&s.addrs, s.remote.Port())
-	a.initAuth(s.random)
-	a.learnAuth(s.auth)
+	a.addPath(s.Local, s.Remote, true)
+	a.addPeerAddrs(&s.Addrs, s.Remote.Port())
+	a.initAuth(s.Random)
+	a.learnAuth(s.Auth)
 	a.openSender()
-	a.openStreams(int(s.out), int(s.in), s.peerTSN, s.peerRWND)
-	a.prefer(s.preferred())
+	a.openStreams(int(s.Out), int(s.In), s.PeerTSN, s.PeerRWND)
+	a.prefer(s.Preferred())
 }
 
 // openStreams prepares both directions once the peer's parameters are known.

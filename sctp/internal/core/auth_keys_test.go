@@ -8,6 +8,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/cookie"
 	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/wire"
@@ -110,9 +111,9 @@ func TestCookieHoldsNoKeys(t *testing.T) {
 // The parameters of INIT and INIT ACK make the key vector of the peer.
 func TestAuthParametersMakeTheVector(t *testing.T) {
 	v := auth.NewVector([auth.RandomLen]byte{1, 2, 3}, authAll().WithDefaults())
-	var in initInfo
-	in.parse(&wire.Init{Params: v.AppendParams(nil)}, false)
-	if !bytes.Equal(in.auth.Vector(), v) || !in.features.Has(feature.Auth) {
-		t.Errorf("parsed % x, want % x", in.auth.Vector(), v)
+	var in cookie.Init
+	in.Parse(&wire.Init{Params: v.AppendParams(nil)}, false)
+	if !bytes.Equal(in.Auth.Vector(), v) || !in.Features.Has(feature.Auth) {
+		t.Errorf("parsed % x, want % x", in.Auth.Vector(), v)
 	}
 }

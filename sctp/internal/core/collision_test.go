@@ -9,6 +9,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/cookie"
 	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
@@ -209,14 +210,14 @@ func TestRestartWithNewAddress(t *testing.T) {
 }
 
 // foreignCookie is what a cookie of none of the associations holds.
-func foreignCookie() *cookieState {
-	s := &cookieState{created: clock.Time(time.Hour), life: clock.Time(time.Minute), localPort: 1, peerPort: 2,
-		localTag: 3, peerTag: 4, localTie: 5, peerTie: 6, localTSN: 7, peerTSN: 8, peerRWND: 9, out: 10, in: 11,
-		features: feature.PartialReliability, adaptation: 12, hasAdaptation: true, own: true, primary: 2,
-		remote: netip.MustParseAddrPort("[2001:db8::1]:14"), random: [auth.RandomLen]byte{1, 2},
-		auth: auth.NewVector([auth.RandomLen]byte{3}, (*auth.Config)(nil).WithDefaults(wire.ChunkData))}
-	s.addrs.Add(netip.MustParseAddr("10.0.0.9"))
-	s.addrs.Add(netip.MustParseAddr("2001:db8::9"))
+func foreignCookie() *cookie.State {
+	s := &cookie.State{Created: clock.Time(time.Hour), Life: clock.Time(time.Minute), LocalPort: 1, PeerPort: 2,
+		LocalTag: 3, PeerTag: 4, LocalTie: 5, PeerTie: 6, LocalTSN: 7, PeerTSN: 8, PeerRWND: 9, Out: 10, In: 11,
+		Features: feature.PartialReliability, Adaptation: 12, HasAdaptation: true, Own: true, Primary: 2,
+		Remote: netip.MustParseAddrPort("[2001:db8::1]:14"), Random: [auth.RandomLen]byte{1, 2},
+		Auth: auth.NewVector([auth.RandomLen]byte{3}, (*auth.Config)(nil).WithDefaults(wire.ChunkData))}
+	s.Addrs.Add(netip.MustParseAddr("10.0.0.9"))
+	s.Addrs.Add(netip.MustParseAddr("2001:db8::9"))
 	return s
 }
 
@@ -226,25 +227,25 @@ func TestForeignCookieIsDiscarded(t *testing.T) {
 	p := newPair(t, 33)
 	p.connect()
 	s := foreignCookie()
-	s.created, s.localPort, s.peerPort, s.localTie, s.peerTie = p.now, portZ, portA, 0, 0
+	s.Created, s.LocalPort, s.PeerPort, s.LocalTie, s.PeerTie = p.now, portZ, portA, 0, 0
 	p.z.outbox()
-	if d := p.z.deliver(p.z.packet(s.localTag, wire.AppendCookieEcho(nil, wire.CookieEcho{Cookie: p.z.jar.seal(nil, s)}))); d != DropCookie {
+	if d := p.z.deliver(p.z.packet(s.LocalTag, wire.AppendCookieEcho(nil, wire.CookieEcho{Cookie: p.z.jar.Seal(nil, s)}))); d != DropCookie {
 		t.Errorf("dropped as %v", d)
 	}
 	// Case C: the peer's tag matches, ours does not, no tie-tags.
-	s.peerTag = p.a.assoc.Tag()
-	if d := p.z.deliver(p.z.packet(s.localTag, wire.AppendCookieEcho(nil, wire.CookieEcho{Cookie: p.z.jar.seal(nil, s)}))); d != DropCookie {
+	s.PeerTag = p.a.assoc.Tag()
+	if d := p.z.deliver(p.z.packet(s.LocalTag, wire.AppendCookieEcho(nil, wire.CookieEcho{Cookie: p.z.jar.Seal(nil, s)}))); d != DropCookie {
 		t.Errorf("case C dropped as %v", d)
 	}
 	// Tie-tags of another incarnation.
-	s.peerTag, s.localTie, s.peerTie = 1234, 5, 6
-	if d := p.z.deliver(p.z.packet(s.localTag, wire.AppendCookieEcho(nil, wire.CookieEcho{Cookie: p.z.jar.seal(nil, s)}))); d != DropCookie {
+	s.PeerTag, s.LocalTie, s.PeerTie = 1234, 5, 6
+	if d := p.z.deliver(p.z.packet(s.LocalTag, wire.AppendCookieEcho(nil, wire.CookieEcho{Cookie: p.z.jar.Seal(nil, s)}))); d != DropCookie {
 		t.Errorf("wrong tie-tags dropped as %v", d)
 	}
 	// The association's own cookie, behind another tag (Section 5.1.5, step 3).
-	s.localTag, s.peerTag = p.z.assoc.Tag(), p.a.assoc.Tag()
-	own := wire.AppendCookieEcho(nil, wire.CookieEcho{Cookie: p.z.jar.seal(nil, s)})
-	if d := p.z.deliver(p.z.packet(s.localTag+1, own)); d != DropCookie {
+	s.LocalTag, s.PeerTag = p.z.assoc.Tag(), p.a.assoc.Tag()
+	own := wire.AppendCookieEcho(nil, wire.CookieEcho{Cookie: p.z.jar.Seal(nil, s)})
+	if d := p.z.deliver(p.z.packet(s.LocalTag+1, own)); d != DropCookie {
 		t.Errorf("wrong tag dropped as %v", d)
 	}
 	if got := p.z.outbox(); len(got) != 0 {
@@ -273,8 +274,8 @@ func TestExpiredCookieOfExistingAssociation(t *testing.T) {
 	wantChunks(t, only(t, p.z.outbox()), wire.ChunkCookieAck)
 
 	s := foreignCookie()
-	s.created, s.localPort, s.peerPort = p.now-2*clock.Time(time.Minute), portZ, portA
-	p.z.deliver(p.z.packet(s.localTag, wire.AppendCookieEcho(nil, wire.CookieEcho{Cookie: p.z.jar.seal(nil, s)})))
+	s.Created, s.LocalPort, s.PeerPort = p.now-2*clock.Time(time.Minute), portZ, portA
+	p.z.deliver(p.z.packet(s.LocalTag, wire.AppendCookieEcho(nil, wire.CookieEcho{Cookie: p.z.jar.Seal(nil, s)})))
 	wantChunks(t, only(t, p.z.outbox()), wire.ChunkError)
 	p.z.wantState(Established)
 }
@@ -288,7 +289,7 @@ func TestTieTags(t *testing.T) {
 	p.z.listen()
 	p.a.dial(p.z)
 	init := only(t, p.a.outbox())
-	cookieIn := func(h *host, pkt []byte) (s cookieState, raw []byte) {
+	cookieIn := func(h *host, pkt []byte) (s cookie.State, raw []byte) {
 		t.Helper()
 		x := parsedInit(t, pkt)
 		it := wire.NewParams(x.Params)
@@ -296,7 +297,7 @@ func TestTieTags(t *testing.T) {
 			if c := it.Param(); c.Type == wire.ParamStateCookie {
 				sent, _ := wire.ParseHeader(pkt)
 				back := wire.Header{SrcPort: sent.DstPort, DstPort: sent.SrcPort, VTag: x.Tag}
-				if err := h.jar.open(&s, back, netip.AddrPort{}, netip.AddrPort{}, c.Value, p.now); err != nil {
+				if err := h.jar.Open(&s, back, netip.AddrPort{}, netip.AddrPort{}, c.Value, p.now); err != nil {
 					t.Fatal(err)
 				}
 				return s, c.Value
@@ -306,8 +307,8 @@ func TestTieTags(t *testing.T) {
 		return
 	}
 	r := p.z.listener.HandlePacket(p.now, p.z.to(init), nil)
-	if s, _ := cookieIn(p.z, r.Reply); s.localTie != 0 || s.peerTie != 0 {
-		t.Errorf("tie-tags %#x %#x without an association", s.localTie, s.peerTie)
+	if s, _ := cookieIn(p.z, r.Reply); s.LocalTie != 0 || s.PeerTie != 0 {
+		t.Errorf("tie-tags %#x %#x without an association", s.LocalTie, s.PeerTie)
 	}
 	reply := bytes.Clone(r.Reply)
 	ask := func(h *host) []byte {
@@ -316,8 +317,8 @@ func TestTieTags(t *testing.T) {
 		return only(t, h.outbox())
 	}
 	p.a.wantState(CookieWait)
-	if s, _ := cookieIn(p.a, ask(p.a)); s.localTie != 0 || s.peerTie != 0 {
-		t.Errorf("tie-tags %#x %#x in COOKIE-WAIT", s.localTie, s.peerTie)
+	if s, _ := cookieIn(p.a, ask(p.a)); s.LocalTie != 0 || s.PeerTie != 0 {
+		t.Errorf("tie-tags %#x %#x in COOKIE-WAIT", s.LocalTie, s.PeerTie)
 	}
 	p.a.deliver(p.a.to(reply))
 	echo := only(t, p.a.outbox())
@@ -331,8 +332,8 @@ func TestTieTags(t *testing.T) {
 		}
 		s, raw := cookieIn(h, ask(h))
 		a := h.assoc
-		if s.localTie == 0 || s.peerTie == 0 || s.localTie != a.hs.localTie || s.peerTie != a.hs.peerTie {
-			t.Errorf("%v: tie-tags %#x %#x in the cookie, %#x %#x in the TCB", a.State(), s.localTie, s.peerTie, a.hs.localTie, a.hs.peerTie)
+		if s.LocalTie == 0 || s.PeerTie == 0 || s.LocalTie != a.hs.localTie || s.PeerTie != a.hs.peerTie {
+			t.Errorf("%v: tie-tags %#x %#x in the cookie, %#x %#x in the TCB", a.State(), s.LocalTie, s.PeerTie, a.hs.localTie, a.hs.peerTie)
 		}
 		secrets := []uint32{a.Tag(), a.PeerTag()}
 		if a.State() == CookieEchoed {

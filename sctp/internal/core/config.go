@@ -5,6 +5,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
+	"github.com/weftstack/weft/sctp/internal/core/cookie"
 	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/internal/core/rto"
@@ -27,7 +28,7 @@ const (
 	DefaultSendBuffer      = 4 << 20
 	DefaultRecvBuffer      = 4 << 20
 	DefaultMTU             = 1452
-	MinRecvBuffer          = minRWND
+	MinRecvBuffer          = cookie.MinRWND
 	MaxSackDelay           = 500 * time.Millisecond
 	maxCookieLifeExtension = 60 * time.Second
 	maxStaleCookies        = 4 // stale cookie errors answered with a new INIT

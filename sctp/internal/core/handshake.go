@@ -5,6 +5,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/cookie"
 	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
@@ -38,10 +39,10 @@ func (h *handshake) clear() {
 }
 
 // ownInit returns what our INIT says.
-func (a *Assoc) ownInit() initParams {
-	return initParams{tag: a.tag, rwnd: uint32(a.cfg.RecvBuffer), out: a.cfg.OutStreams, in: a.cfg.InStreams,
-		tsn: a.tsn, features: localFeatures(&a.cfg), adaptation: a.cfg.Adaptation, addrs: address.Listable(a.local.InUse),
-		lifeMS: a.hs.lifeMS, auth: a.auth.Mine}
+func (a *Assoc) ownInit() cookie.InitParams {
+	return cookie.InitParams{Tag: a.tag, RWND: uint32(a.cfg.RecvBuffer), Out: a.cfg.OutStreams, In: a.cfg.InStreams,
+		TSN: a.tsn, Features: localFeatures(&a.cfg), Adaptation: a.cfg.Adaptation, Addrs: address.Listable(a.local.InUse),
+		LifeMS: a.hs.lifeMS, Auth: a.auth.Mine}
 }
 
 // startT1 starts T1-init or T1-cookie anew.
@@ -117,12 +118,12 @@ func (a *Assoc) handleInitAck(now clock.Time, p *Packet, c wire.Chunk) DropReaso
 		a.close(newAbortError(causes, false))
 		return DropNone
 	}
-	var in initInfo
-	in.parse(&x, true)
-	in.check(localFeatures(&a.cfg))
-	if causes, bad := in.refusal(nil, true); bad {
+	var in cookie.Init
+	in.Parse(&x, true)
+	in.Check(localFeatures(&a.cfg))
+	if causes, bad := in.Refusal(nil, true); bad {
 		a.sendAlone(back(p), h, func(b []byte) []byte { return wire.AppendAbort(b, wire.Abort{Causes: causes}) })
-		if in.rwnd >= MinRecvBuffer || in.out == 0 || in.in == 0 {
+		if in.RWND >= MinRecvBuffer || in.Out == 0 || in.In == 0 {
 			a.close(newAbortError(causes, false))
 		}
 		// Section 3.3.3, a_rwnd: "MUST NOT change the state of any existing
@@ -130,24 +131,24 @@ func (a *Assoc) handleInitAck(now clock.Time, p *Packet, c wire.Chunk) DropReaso
 		return DropNone
 	}
 	a.handshakeSample(now)
-	a.peer = peerInfo{port: a.peer.port, tag: in.tag}
-	a.peer.learn(feature.Negotiate(localFeatures(&a.cfg), in.features), in.adaptation, in.hasAdaptation)
+	a.peer = peerInfo{port: a.peer.port, tag: in.Tag}
+	a.peer.learn(feature.Negotiate(localFeatures(&a.cfg), in.Features), in.Adaptation, in.HasAdaptation)
 	// Section 5.1.2, C: the addresses listed and the one it came from.
 	remote := address.Unmap(p.Remote)
-	in.addrs.Add(remote.Addr())
-	a.addPeerAddrs(&in.addrs, remote.Port())
-	a.learnAuth(in.auth.Vector())
-	a.openStreams(int(min(a.cfg.OutStreams, in.in)), int(min(a.cfg.InStreams, in.out)), in.tsn, in.rwnd)
+	in.Addrs.Add(remote.Addr())
+	a.addPeerAddrs(&in.Addrs, remote.Port())
+	a.learnAuth(in.Auth.Vector())
+	a.openStreams(int(min(a.cfg.OutStreams, in.In)), int(min(a.cfg.InStreams, in.Out)), in.TSN, in.RWND)
 	h2 := &a.hs
-	h2.cookie = append(h2.cookie[:0], in.cookie...)
-	h2.report = in.appendUnknown(h2.report[:0], false)
+	h2.cookie = append(h2.cookie[:0], in.Cookie...)
+	h2.report = in.AppendUnknown(h2.report[:0], false)
 	// The COOKIE ECHO goes back to where the INIT ACK came from if that address
 	// was given by the user, and so is confirmed (Section 5.4).
 	if i := a.pathByAddr(remote); i >= 0 && a.paths[i].confirmed {
 		h2.path = i
 		a.primary = i
 	}
-	a.prefer(in.primary)
+	a.prefer(in.Primary)
 	a.setState(CookieEchoed, "INIT ACK received")
 	h2.sendInit, h2.sendEcho = false, true
 	a.startT1(now)
@@ -227,23 +228,23 @@ func (a *Assoc) handleInit(now clock.Time, p *Packet, h wire.Header, c wire.Chun
 	if err != nil || x.Tag == 0 {
 		return DropMalformed
 	}
-	var in initInfo
-	in.parse(&x, false)
-	in.check(localFeatures(&a.cfg))
+	var in cookie.Init
+	in.Parse(&x, false)
+	in.Check(localFeatures(&a.cfg))
 	reply := wire.Header{SrcPort: a.port, DstPort: a.peer.port, VTag: x.Tag}
 	abort := func(causes []byte) DropReason {
 		a.sendAlone(back(p), reply, func(b []byte) []byte { return wire.AppendAbort(b, wire.Abort{Causes: causes}) })
 		return DropNone
 	}
-	if causes, bad := in.refusal(nil, false); bad {
+	if causes, bad := in.Refusal(nil, false); bad {
 		return abort(causes)
 	}
 	remote := address.Unmap(p.Remote)
-	s := cookieState{created: now, life: cookieLife(&a.cfg, in.lifeMS), localPort: a.port, peerPort: a.peer.port,
-		localTag: a.tag, localTSN: a.tsn, own: true,
-		out: min(a.cfg.OutStreams, in.in), in: min(a.cfg.InStreams, in.out), random: a.auth.Random}
-	s.fromPeer(&in, remote, localFeatures(&a.cfg))
-	in.addrs.Add(remote.Addr())
+	s := cookie.State{Created: now, Life: cookieLife(&a.cfg, in.LifeMS), LocalPort: a.port, PeerPort: a.peer.port,
+		LocalTag: a.tag, LocalTSN: a.tsn, Own: true,
+		Out: min(a.cfg.OutStreams, in.In), In: min(a.cfg.InStreams, in.Out), Random: a.auth.Random}
+	s.FromPeer(&in, remote, localFeatures(&a.cfg))
+	in.Addrs.Add(remote.Addr())
 	switch a.state {
 	case ShutdownAckSent:
 		// Section 9.2: "SHOULD discard the INIT chunk and retransmit the
@@ -259,12 +260,12 @@ func (a *Assoc) handleInit(now clock.Time, p *Packet, h wire.Header, c wire.Chun
 	default:
 		// Section 5.2.1 for COOKIE-ECHOED, Section 5.2.2 for the others.
 		var added []byte
-		for _, ip := range in.addrs.All() {
+		for _, ip := range in.Addrs.All() {
 			if a.pathByIP(ip) < 0 {
 				added = wire.AppendAddr(added, ip)
 			}
 		}
-		if len(added) > 0 && in.tag == a.peer.tag && a.peer.features.Has(feature.Asconf) {
+		if len(added) > 0 && in.Tag == a.peer.tag && a.peer.features.Has(feature.Asconf) {
 			// Deviation (5.2.2, MUST): it is the INIT that began this association,
 			// come late, and lists addresses that are gone since (RFC 5061). An
 			// ABORT would end the association.
@@ -273,17 +274,17 @@ func (a *Assoc) handleInit(now clock.Time, p *Packet, h wire.Header, c wire.Chun
 		if len(added) > 0 {
 			return abort(wire.AppendRestart(nil, added))
 		}
-		s.localTie, s.peerTie = a.tieTags()
+		s.LocalTie, s.PeerTie = a.tieTags()
 		switch {
 		case a.state != CookieEchoed:
-			s.localTag = a.rng.tag()
-			a.cookies.derive(&s)
-		case in.tag != a.peer.tag && a.senderBegun():
+			s.LocalTag = a.rng.tag()
+			a.cookies.Derive(&s)
+		case in.Tag != a.peer.tag && a.senderBegun():
 			// Deviation (5.2.1, MUST): another TSN than in our INIT. The peer may
 			// have acknowledged, under its former tag, the data that went with the
 			// COOKIE ECHO, and restarted since. Such a SACK has our tag, too: it is
 			// not to be taken for one of the new association.
-			s.localTSN += tx.TSNSpace
+			s.LocalTSN += tx.TSNSpace
 		}
 	}
 	var buf [2048]byte
@@ -299,19 +300,19 @@ func (a *Assoc) handleInit(now clock.Time, p *Packet, h wire.Header, c wire.Chun
 // 9260, Section 5.2.4). It reports whether the rest of the packet may be
 // processed, by then with our tag.
 func (a *Assoc) handleCookieEcho(now clock.Time, p *Packet, h wire.Header, c wire.Chunk) (DropReason, bool) {
-	var s cookieState
-	err := a.cookies.open(&s, h, p.Remote, p.Local, c.Value, now)
-	if err == errCookieForged {
+	var s cookie.State
+	err := a.cookies.Open(&s, h, p.Remote, p.Local, c.Value, now)
+	if err == cookie.ErrForged {
 		return DropCookie, false
 	}
-	mine, theirs := s.localTag == a.tag, a.peer.tag != 0 && s.peerTag == a.peer.tag
-	if err == errCookieStale && !(mine && theirs) {
+	mine, theirs := s.LocalTag == a.tag, a.peer.tag != 0 && s.PeerTag == a.peer.tag
+	if err == cookie.ErrStale && !(mine && theirs) {
 		// Step 3 of Section 5.2.4; the answer carries the tag of the cookie.
 		var buf [128]byte
 		a.standalone.push(back(p), appendStalePacket(buf[:0], &s, now, a.cfg.Auth))
 		return DropCookie, false
 	}
-	ties := a.hs.localTie != 0 && s.localTie == a.hs.localTie && s.peerTie == a.hs.peerTie
+	ties := a.hs.localTie != 0 && s.LocalTie == a.hs.localTie && s.PeerTie == a.hs.peerTie
 	switch {
 	case mine && theirs: // (D)
 		if a.state == CookieEchoed {
@@ -346,7 +347,7 @@ func (a *Assoc) handleCookieEcho(now clock.Time, p *Packet, h wire.Header, c wir
 // Deviation (5.2.4, SHOULD): once data has gone to the peer under its former tag,
 // or come, this is a restart: another tag needs other TSNs. It happens if the
 // peer restarts while our COOKIE ECHO is under way.
-func (a *Assoc) adoptPeer(now clock.Time, s *cookieState) bool {
+func (a *Assoc) adoptPeer(now clock.Time, s *cookie.State) bool {
 	switch {
 	case a.state > Established:
 		return false
@@ -354,15 +355,15 @@ func (a *Assoc) adoptPeer(now clock.Time, s *cookieState) bool {
 		a.restart(now, s)
 		return true
 	}
-	a.peer.tag = s.peerTag
-	a.peer.learn(s.features, s.adaptation, s.hasAdaptation)
+	a.peer.tag = s.PeerTag
+	a.peer.learn(s.Features, s.Adaptation, s.HasAdaptation)
 	a.tx.rewind()
-	a.tx.sb.Shift(s.localTSN - a.tsn)
-	a.tsn = s.localTSN
-	a.addPeerAddrs(&s.addrs, s.remote.Port())
-	a.learnAuth(s.auth)
-	a.openStreams(int(s.out), int(s.in), s.peerTSN, s.peerRWND)
-	a.prefer(s.preferred())
+	a.tx.sb.Shift(s.LocalTSN - a.tsn)
+	a.tsn = s.LocalTSN
+	a.addPeerAddrs(&s.Addrs, s.Remote.Port())
+	a.learnAuth(s.Auth)
+	a.openStreams(int(s.Out), int(s.In), s.PeerTSN, s.PeerRWND)
+	a.prefer(s.Preferred())
 	if !a.state.connected() {
 		a.establish(now, "COOKIE ECHO received")
 	}
@@ -371,10 +372,10 @@ func (a *Assoc) adoptPeer(now clock.Time, s *cookieState) bool {
 
 // restart is case A of RFC 9260, Table 12: the peer has lost its side of the
 // association and set up a new one. What was queued or received is dropped.
-func (a *Assoc) restart(now clock.Time, s *cookieState) {
+func (a *Assoc) restart(now clock.Time, s *cookie.State) {
 	a.tx.close(tx.ErrRestart)
 	a.failAsconf(tx.ErrRestart) // our addresses are what they were before it
-	a.local.Restarted(a.local.ForRestart(s.local))
+	a.local.Restarted(a.local.ForRestart(s.Local))
 	a.timers.StopAll()
 	a.ctl.clear()
 	a.hs.clear()

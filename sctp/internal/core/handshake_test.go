@@ -9,6 +9,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/cookie"
 	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -388,11 +389,11 @@ func TestUnknownParameters(t *testing.T) {
 				t.Errorf("reported: %v, want %v", reported, x.reported)
 			}
 			c, _ := wire.FindParam(ack.Params, wire.ParamStateCookie)
-			var s cookieState
-			if err := p.z.jar.open(&s, wire.Header{SrcPort: portA, DstPort: portZ, VTag: ack.Tag}, netip.AddrPort{}, netip.AddrPort{}, c.Value, p.now); err != nil {
+			var s cookie.State
+			if err := p.z.jar.Open(&s, wire.Header{SrcPort: portA, DstPort: portZ, VTag: ack.Tag}, netip.AddrPort{}, netip.AddrPort{}, c.Value, p.now); err != nil {
 				t.Fatal(err)
 			}
-			if got := s.features.Has(feature.PartialReliability); got == x.stops {
+			if got := s.Features.Has(feature.PartialReliability); got == x.stops {
 				t.Errorf("parameter behind it seen: %v, want %v", got, !x.stops)
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/cookie"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/internal/slab"
@@ -20,7 +21,7 @@ type host struct {
 	assoc    *Assoc
 	old      []*Assoc
 	listener *Listener
-	jar      *CookieJar
+	jar      *cookie.Jar
 	events   []Event
 	sent     []string // descriptions of packets, oldest first
 	out      map[uint16]*ledger
@@ -56,7 +57,7 @@ type body struct {
 func (b *body) Released(err error) { b.n++; b.err = err }
 
 func (p *pair) newHost(name string, cfg *Config, addrs ...string) *host {
-	h := &host{p: p, name: name, cfg: cfg, jar: NewCookieJar(p.seed()), out: map[uint16]*ledger{}, in: map[uint16]*ledger{},
+	h := &host{p: p, name: name, cfg: cfg, jar: cookie.NewJar(p.seed()), out: map[uint16]*ledger{}, in: map[uint16]*ledger{},
 		released: map[*body]error{}, reading: true, parts: map[uint16][]byte{}}
 	for _, a := range addrs {
 		h.local = append(h.local, netip.MustParseAddrPort(a))

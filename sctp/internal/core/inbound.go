@@ -3,6 +3,7 @@ package core
 import (
 	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/cookie"
 	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
@@ -277,7 +278,7 @@ func extensionOf(t wire.ChunkType) feature.Set {
 // Section 3.2, Table 2). It reports whether the rest of the packet is to be
 // discarded.
 func (a *Assoc) unknownChunk(c wire.Chunk) bool {
-	if n := len(c.Raw); c.Type.Reported() && a.in.reports+n <= maxReported && a.state.connected() {
+	if n := len(c.Raw); c.Type.Reported() && a.in.reports+n <= cookie.MaxReported && a.state.connected() {
 		a.in.reports += n
 		a.ctl.reply(a.replyPath(a.in.path), wire.ChunkError, 0, wire.AppendUnrecognizedChunk(nil, c))
 	}

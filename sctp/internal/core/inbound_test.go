@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/cookie"
 	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
@@ -80,7 +81,7 @@ func TestRepliesAreBounded(t *testing.T) {
 	for _, pkt := range p.z.outbox() {
 		n += len(pkt)
 	}
-	if n > maxReported+200 {
+	if n > cookie.MaxReported+200 {
 		t.Errorf("%d bytes of reports on one packet", n)
 	}
 	// A HEARTBEAT too large to be answered in one packet is not answered.

@@ -8,6 +8,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/cookie"
 	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -21,7 +22,7 @@ type ListenerParams struct {
 	// Seed makes everything random about the listener.
 	Seed [32]byte
 	// Cookies signs the state cookies.
-	Cookies *CookieJar
+	Cookies *cookie.Jar
 	// TagInUse, if not nil, reports whether an association of the caller has
 	// this local tag already.
 	TagInUse func(tag uint32) bool
@@ -51,7 +52,7 @@ func NewListener(cfg *Config, p ListenerParams) *Listener {
 	p.Local = slices.Clone(p.Local)
 	l := &Listener{cfg: cfg.withDefaults(), shared: cfg, p: p, rng: newRandom(p.Seed)}
 	if l.p.Cookies == nil {
-		l.p.Cookies = NewCookieJar(l.rng.seed())
+		l.p.Cookies = cookie.NewJar(l.rng.seed())
 	}
 	return l
 }
@@ -96,32 +97,32 @@ func (l *Listener) HandlePacket(now clock.Time, p *Packet, out []byte) Result {
 // handleInit answers an INIT with an INIT ACK, or with an ABORT (RFC 9260,
 // Section 5.1, B).
 func (l *Listener) handleInit(now clock.Time, p *Packet, h wire.Header, x *wire.Init, out []byte) Result {
-	var in initInfo
-	in.parse(x, false)
-	in.check(localFeatures(&l.cfg))
-	if causes, bad := in.refusal(nil, false); bad {
-		return Result{Reply: appendAbortPacket(out, h, in.tag, false, causes)}
+	var in cookie.Init
+	in.Parse(x, false)
+	in.Check(localFeatures(&l.cfg))
+	if causes, bad := in.Refusal(nil, false); bad {
+		return Result{Reply: appendAbortPacket(out, h, in.Tag, false, causes)}
 	}
 	// Section 5.1.2, D: any listed address may identify an existing association.
-	if tag, ok := l.find(&in.addrs, address.Unmap(p.Remote), h); ok {
+	if tag, ok := l.find(&in.Addrs, address.Unmap(p.Remote), h); ok {
 		return Result{ForTag: tag}
 	}
 	tag := l.rng.tag()
 	for l.p.TagInUse != nil && l.p.TagInUse(tag) || l.retired(tag) {
 		tag = l.rng.tag()
 	}
-	s := cookieState{
-		created: now, life: cookieLife(&l.cfg, in.lifeMS),
-		localPort: h.DstPort, peerPort: h.SrcPort,
-		localTag: tag,
-		out:      min(l.cfg.OutStreams, in.in), in: min(l.cfg.InStreams, in.out),
+	s := cookie.State{
+		Created: now, Life: cookieLife(&l.cfg, in.LifeMS),
+		LocalPort: h.DstPort, PeerPort: h.SrcPort,
+		LocalTag: tag,
+		Out:      min(l.cfg.OutStreams, in.In), In: min(l.cfg.InStreams, in.Out),
 	}
-	s.fromPeer(&in, address.Unmap(p.Remote), localFeatures(&l.cfg))
-	l.p.Cookies.derive(&s)
+	s.FromPeer(&in, address.Unmap(p.Remote), localFeatures(&l.cfg))
+	l.p.Cookies.Derive(&s)
 	r := appendInitAckPacket(out, h, len(p.Data), &s, &in, l.p.Cookies, &l.cfg, l.p.Local)
 	if len(r) > maxAmplification*len(p.Data) {
 		// Addresses are all that is left to leave out. We are single-homed then.
-		s.single = true
+		s.Single = true
 		r = appendInitAckPacket(out, h, len(p.Data), &s, &in, l.p.Cookies, &l.cfg, nil)
 	}
 	return Result{Reply: r}
@@ -166,25 +167,25 @@ func (c *Config) MaxCookieLife() time.Duration {
 // appendInitAckPacket appends a packet with an INIT ACK that answers the INIT in
 // to out, and returns that packet alone. The INIT came in a packet of so many
 // bytes.
-func appendInitAckPacket(out []byte, h wire.Header, packet int, s *cookieState, in *initInfo, jar *CookieJar, cfg *Config, local []netip.AddrPort) []byte {
-	var buf [maxCookie]byte
-	ip := initParams{
-		tag: s.localTag, rwnd: uint32(cfg.RecvBuffer), out: s.out, in: cfg.InStreams, tsn: s.localTSN,
-		features: localFeatures(cfg), adaptation: cfg.Adaptation, addrs: address.Listable(local),
-		cookie: jar.seal(buf[:0], s), unknownParams: in.appendUnknown(nil, true),
+func appendInitAckPacket(out []byte, h wire.Header, packet int, s *cookie.State, in *cookie.Init, jar *cookie.Jar, cfg *Config, local []netip.AddrPort) []byte {
+	var buf [cookie.MaxLen]byte
+	ip := cookie.InitParams{
+		Tag: s.LocalTag, RWND: uint32(cfg.RecvBuffer), Out: s.Out, In: cfg.InStreams, TSN: s.LocalTSN,
+		Features: localFeatures(cfg), Adaptation: cfg.Adaptation, Addrs: address.Listable(local),
+		Cookie: jar.Seal(buf[:0], s), UnknownParams: in.AppendUnknown(nil, true),
 	}
-	if s.auth != nil {
-		ip.auth = auth.NewVector(s.random, cfg.Auth)
+	if s.Auth != nil {
+		ip.Auth = auth.NewVector(s.Random, cfg.Auth)
 	}
-	b := wire.AppendHeader(out, wire.Header{SrcPort: h.DstPort, DstPort: h.SrcPort, VTag: in.tag})
+	b := wire.AppendHeader(out, wire.Header{SrcPort: h.DstPort, DstPort: h.SrcPort, VTag: in.Tag})
 	at := len(b)
-	if b = ip.append(b, true); len(b)-len(out) > maxAmplification*packet && !s.own {
+	if b = ip.Append(b, true); len(b)-len(out) > maxAmplification*packet && !s.Own {
 		// What the peer does not support it cannot make use of.
-		ip.features &= in.features
-		if !in.hasAdaptation {
-			ip.adaptation = nil
+		ip.Features &= in.Features
+		if !in.HasAdaptation {
+			ip.Adaptation = nil
 		}
-		b = ip.append(b[:at], true)
+		b = ip.Append(b[:at], true)
 	}
 	wire.SetChecksum(b[len(out):])
 	return b[len(out):]
@@ -193,26 +194,26 @@ func appendInitAckPacket(out []byte, h wire.Header, packet int, s *cookieState, 
 // handleCookieEcho makes an association of a valid cookie (RFC 9260, Section
 // 5.1.5).
 func (l *Listener) handleCookieEcho(now clock.Time, p *Packet, h wire.Header, c wire.Chunk, out []byte) Result {
-	var s cookieState
-	err := l.p.Cookies.open(&s, h, p.Remote, p.Local, c.Value, now)
+	var s cookie.State
+	err := l.p.Cookies.Open(&s, h, p.Remote, p.Local, c.Value, now)
 	switch {
-	case err == errCookieForged:
+	case err == cookie.ErrForged:
 		return Result{Drop: DropCookie}
-	case err == errCookieStale, s.own, l.retired(s.localTag):
+	case err == cookie.ErrStale, s.Own, l.retired(s.LocalTag):
 		// RFC 9260, Section 5.3.1: an association of ours has had the tag of a
 		// cookie that is its own, or was taken before, and the TSNs. It is gone, so
 		// they are not to be used again: if the peer still wants an association, it
 		// begins anew.
 		return Result{Reply: appendStalePacket(out, &s, now, l.cfg.Auth)}
-	case s.localTie|s.peerTie != 0:
+	case s.LocalTie|s.PeerTie != 0:
 		// It was made for a restart of an association. If that is still there, the
 		// cookie came from an address that is not known to be the peer's.
-		if tag, ok := l.find(&s.addrs, s.remote, h); ok {
+		if tag, ok := l.find(&s.Addrs, s.Remote, h); ok {
 			return Result{ForTag: tag}
 		}
 		// Else its streams and features are as good as any.
 	}
-	if l.p.TagInUse != nil && l.p.TagInUse(s.localTag) {
+	if l.p.TagInUse != nil && l.p.TagInUse(s.LocalTag) {
 		return Result{Drop: DropCookie}
 	}
 	a := newFromCookie(l.shared, now, &s, p, l)
@@ -226,19 +227,19 @@ func (l *Listener) handleCookieEcho(now clock.Time, p *Packet, h wire.Header, c 
 // how stale its cookie s is (RFC 9260, Section 3.3.10.3), and returns that
 // packet alone. A peer that takes errors only authenticated gets it so, with the
 // keys of c.
-func appendStalePacket(out []byte, s *cookieState, now clock.Time, c *auth.Config) []byte {
-	b := wire.AppendHeader(out, wire.Header{SrcPort: s.localPort, DstPort: s.peerPort, VTag: s.peerTag})
+func appendStalePacket(out []byte, s *cookie.State, now clock.Time, c *auth.Config) []byte {
+	b := wire.AppendHeader(out, wire.Header{SrcPort: s.LocalPort, DstPort: s.PeerPort, VTag: s.PeerTag})
 	var m auth.State
-	if must := s.auth.Chunks(); c != nil && must.Has(wire.ChunkError) {
-		m.Init(c, s.random)
-		m.Learn(s.features.Has(feature.Auth), s.auth)
+	if must := s.Auth.Chunks(); c != nil && must.Has(wire.ChunkError) {
+		m.Init(c, s.Random)
+		m.Learn(s.Features.Has(feature.Auth), s.Auth)
 	}
 	at := len(b)
 	if m.On {
 		b = m.Begin(b)
 	}
 	// "… rounded up in microseconds".
-	usec := min((s.staleness(now)+clock.Time(time.Microsecond)-1)/clock.Time(time.Microsecond), 1<<32-1)
+	usec := min((s.Staleness(now)+clock.Time(time.Microsecond)-1)/clock.Time(time.Microsecond), 1<<32-1)
 	b = wire.AppendOpError(b, wire.OpError{Causes: wire.AppendStaleCookie(nil, uint32(usec))})
 	if m.On {
 		m.Finish(b[at:])

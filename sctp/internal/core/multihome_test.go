@@ -8,6 +8,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/cookie"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -424,12 +425,12 @@ func TestAddressListIsBounded(t *testing.T) {
 	for i := range 200 {
 		params = wire.AppendParam(params, wire.ParamIPv4, []byte{10, 5, 0, byte(i)})
 	}
-	var in initInfo
-	in.parse(&wire.Init{Params: params}, false)
-	if len(in.addrs.All()) != address.MaxPeer || in.malformed {
-		t.Errorf("%d addresses, malformed %v", len(in.addrs.All()), in.malformed)
+	var in cookie.Init
+	in.Parse(&wire.Init{Params: params}, false)
+	if len(in.Addrs.All()) != address.MaxPeer || in.Malformed {
+		t.Errorf("%d addresses, malformed %v", len(in.Addrs.All()), in.Malformed)
 	}
-	for _, a := range in.addrs.All() {
+	for _, a := range in.Addrs.All() {
 		if !address.Usable(a) {
 			t.Errorf("took %v", a)
 		}

@@ -156,7 +156,7 @@ func (a *Assoc) buildInit(b []byte, now clock.Time) ([]byte, built) {
 	}
 	b = wire.AppendHeader(b, wire.Header{SrcPort: a.port, DstPort: a.peer.port})
 	ip := a.ownInit()
-	b = ip.append(b, false)
+	b = ip.Append(b, false)
 	wire.SetChecksum(b[at:])
 	return b, built{Tuple: a.paths[h.path].Tuple, path: -1}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/cookie"
 	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
@@ -46,7 +47,7 @@ func (w *world) open() {
 	w.clean = !zero
 	w.split = shared>>6 == 3 && !asconf
 	for i, name := range []string{"A", "Z"} {
-		e := &tend{w: w, name: name, buf: w.mem.buf[i], read: w.mem.read[i], jar: NewCookieJar(w.seed()), requests: map[uint32]bool{}, parts: map[uint64]*tpart{}, reading: true,
+		e := &tend{w: w, name: name, buf: w.mem.buf[i], read: w.mem.read[i], jar: cookie.NewJar(w.seed()), requests: map[uint32]bool{}, parts: map[uint64]*tpart{}, reading: true,
 			open: map[uint16]*topen{}, next: map[uint16]uint32{}, order: map[uint16]uint32{}, ordered: map[uint16][]*tmsg{}}
 		for k := range 1 + w.byte()%3*(w.byte()&1) {
 			e.local = append(e.local, netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, tortureNets[k], 0, byte(1 + i)}), 9899))

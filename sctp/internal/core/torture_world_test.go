@@ -12,6 +12,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/cookie"
 	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
@@ -59,7 +60,7 @@ type tend struct {
 	assoc    *Assoc
 	old      []*Assoc
 	listener *Listener
-	jar      *CookieJar
+	jar      *cookie.Jar
 	reading  bool
 	requests map[uint32]bool // not answered yet
 	last     snapshot

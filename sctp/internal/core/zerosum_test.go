@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/cookie"
 	"github.com/weftstack/weft/sctp/internal/core/feature"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -151,13 +152,13 @@ func TestZeroChecksumIsNotAcceptedUnasked(t *testing.T) {
 
 // Another error detection method than DTLS is not ours.
 func TestZeroChecksumOfAnotherMethod(t *testing.T) {
-	var in initInfo
-	in.parse(&wire.Init{Params: wire.AppendZeroChecksum(nil, 2)}, false)
-	if in.features.Has(feature.ZeroChecksum) || in.malformed {
-		t.Errorf("method 2: features %v, malformed %v", in.features, in.malformed)
+	var in cookie.Init
+	in.Parse(&wire.Init{Params: wire.AppendZeroChecksum(nil, 2)}, false)
+	if in.Features.Has(feature.ZeroChecksum) || in.Malformed {
+		t.Errorf("method 2: features %v, malformed %v", in.Features, in.Malformed)
 	}
-	in.parse(&wire.Init{Params: wire.AppendZeroChecksum(nil, wire.EDMIDDTLS)}, false)
-	if !in.features.Has(feature.ZeroChecksum) {
+	in.Parse(&wire.Init{Params: wire.AppendZeroChecksum(nil, wire.EDMIDDTLS)}, false)
+	if !in.Features.Has(feature.ZeroChecksum) {
 		t.Error("DTLS is not accepted")
 	}
 }

@@ -227,7 +227,7 @@ func (v Vector) less(u Vector) bool {
 }
 
 // Params are the parameters for authentication of an INIT or INIT ACK in
-// the hands of initInfo. They alias the packet.
+// the hands of cookie.Init. They alias the packet.
 type Params struct {
 	random, chunks, hmacs wire.Param
 	// Problem is what the ABORT says if they are unacceptable.

@@ -10,6 +10,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/cookie"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -37,7 +38,7 @@ type runner struct {
 	local    []netip.AddrPort
 	peer     []netip.AddrPort // that the user gave
 	peerInit string           // the parameters of the peer's INIT or INIT ACK
-	jar      *core.CookieJar
+	jar      *cookie.Jar
 	now      clock.Time
 	assoc    *core.Assoc
 	listener *core.Listener
@@ -74,7 +75,7 @@ func newRunner(t testing.TB, id string) *runner {
 	var seed [32]byte
 	copy(seed[:], id)
 	at := clock.Time(1000 * time.Second)
-	return &runner{t: t, now: at, jar: core.NewCookieJar(seed), vars: map[string]uint32{}, released: map[string]int{}, open: map[uint16]*tx.OpenMessage{},
+	return &runner{t: t, now: at, jar: cookie.NewJar(seed), vars: map[string]uint32{}, released: map[string]int{}, open: map[uint16]*tx.OpenMessage{},
 		local: []netip.AddrPort{netip.AddrPortFrom(localAddr, udpPort)},
 		peer:  []netip.AddrPort{netip.AddrPortFrom(peerAddr, udpPort)},
 		// The timers of a script are those it is about.
