@@ -191,7 +191,7 @@ func (e *engine) begin(f *messageParser, body []byte) (taken int, err error) {
 		return 0, e.onReadFIN(p, v.ID)
 	case envelope.Doorbell:
 		if l := p.shared.Load(); l != nil { // else connect is about to scan the ring buffers
-			l.onDoorbell()
+			(*l).OnDoorbell()
 		}
 	case envelope.SyncAck:
 		r := e.ids.remove(v.ID, p)
@@ -467,7 +467,7 @@ func (e *engine) sendCTS(r *request, p *peer, id uint64, how proposal) {
 		return
 	}
 	if l := p.shared.Load(); l != nil && how.cma && r.reduce.red == nil {
-		l.fetch(&f)
+		(*l).Fetch(f)
 		return
 	}
 	p.control(0, &v)

@@ -24,10 +24,10 @@ type peer struct {
 	// mu makes sequence numbers and the order of sends agree. Upcalls may come
 	// while it is held, so they do not take it.
 	mu     sync.Mutex
-	link   transport.Link          // constant once messages can be exchanged
-	shared atomic.Pointer[shmLink] // set if messages come through shared memory
-	credit atomic.Int64            // bytes of eager messages that may be sent to it; decreased under mu
-	sent   [slotCount]traffic      // guarded by mu
+	link   transport.Link             // constant once messages can be exchanged
+	shared atomic.Pointer[memoryLink] // set if messages come through shared memory
+	credit atomic.Int64               // bytes of eager messages that may be sent to it; decreased under mu
+	sent   [slotCount]traffic         // guarded by mu
 	rdma   rdmadev.Counters
 
 	coalesces bool         // short messages may be coalesced
@@ -47,6 +47,28 @@ type peer struct {
 	reportedFailed atomic.Bool           // others have reported that it has failed
 	failed         atomic.Pointer[error] // why it has failed; nil while it has not
 }
+
+// memoryLink is a link through memory that this process shares with the peer. The network link under it carries what
+// memory cannot: doorbells and the end of the peer.
+type memoryLink interface {
+	transport.Link
+	// OnDoorbell receives what the peer has written: it has rung because this process did not poll.
+	OnDoorbell()
+	// End is called when the link under it has ended, because of err. It calls peer.ended when all that the peer has
+	// written is received.
+	End(err error)
+	// AbortParser ends the parser of what arrives through memory.
+	AbortParser(err error)
+	// Offer lets the peer copy the buffer of send r, sets r.offered and returns the key of the buffer. It reports false
+	// if that is not possible.
+	Offer(r *request) (envelope.Key, bool)
+	// Fetch copies the body of a receive from the buffer that the peer has offered, and then calls engine.readDone or
+	// engine.readFailed, perhaps before it returns. It does not block for long.
+	Fetch(f fetch)
+}
+
+// setMemory tells p that messages from it come through shared memory.
+func (p *peer) setMemory(l memoryLink) { p.shared.Store(&l) }
 
 // failure returns why the peer has failed, or nil.
 func (p *peer) failure() error {
@@ -129,7 +151,7 @@ func (noOwner) Released(error) {}
 // end.
 func (p *peer) down(err error) {
 	if l := p.shared.Load(); l != nil {
-		l.end(err)
+		(*l).End(err)
 		return
 	}
 	p.ended(err)
@@ -149,7 +171,7 @@ func (p *peer) ended(err error) {
 		p.parsers[i].abort(rerr)
 	}
 	if l := p.shared.Load(); l != nil {
-		l.parser.abort(rerr)
+		(*l).AbortParser(rerr)
 	}
 	p.e.peerDown(p, rerr)
 }

@@ -117,8 +117,10 @@ func (c *comm) startSend(r *request, s slot, mode sendMode, b []byte, dst, tag i
 		case rendezvousRead:
 			e.offer(r, &v)
 		default:
-			if l, ok := p.link.(*shmLink); ok {
-				l.offer(r, &v)
+			if l, ok := p.link.(memoryLink); ok {
+				if v.Key, v.HasKey = l.Offer(r); v.HasKey {
+					v.Flags |= envelope.FlagCMA
+				}
 			}
 		}
 		r.pending.Store(1)

@@ -198,11 +198,19 @@ func (s *sharedMemory) connect(e *engine, refs []*segmentRef) {
 			p.link, p.coalesces = l, false
 		}
 		l.probe(refs[rank])
-		p.shared.Store(l)
+		p.setMemory(l)
 		s.links = append(s.links, l)
 	}
 	s.up.Store(true)
 	s.scan()
+}
+
+// sharedLink returns the link to p through shared memory, or nil if there is none.
+func sharedLink(p *peer) *shmLink {
+	if l := p.shared.Load(); l != nil {
+		return (*l).(*shmLink)
+	}
+	return nil
 }
 
 // all reports whether this rank has links in both directions to all other ranks of the job.

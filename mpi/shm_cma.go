@@ -71,18 +71,18 @@ type cmaOffer struct {
 // at returns the state word.
 func (o *cmaOffer) at() *atomic.Uint64 { return &o.l.out.ctl.offers[o.slot] }
 
-// offer adds to the RTS v the address of the buffer of r, if a slot is free and the buffer is long
-// enough. peer.mu is held.
-func (l *shmLink) offer(r *request, v *envelope.Header) {
+// Offer implements memoryLink. The key names a slot of the ring buffer, and has the value of its state word and the
+// address of the buffer. It fails if the buffer is short or no slot is free. peer.mu is held.
+func (l *shmLink) Offer(r *request) (key envelope.Key, ok bool) {
 	if len(r.buf) < cmaMin || l.out.ctl.copies.Load() == 0 {
-		return
+		return key, false
 	}
 	s := &l.cma
 	s.mu.Lock()
 	slot := bits.TrailingZeros64(^s.used)
 	if slot == maxCMAOffers {
 		s.mu.Unlock()
-		return
+		return key, false
 	}
 	s.used |= 1 << slot
 	s.count++
@@ -91,11 +91,12 @@ func (l *shmLink) offer(r *request, v *envelope.Header) {
 	s.mu.Unlock()
 	o.at().Store(o.word | offerOpen)
 	r.offered = o
-	v.HasKey, v.Flags, v.Key = true, v.Flags|envelope.FlagCMA, envelope.Key{STag: uint32(slot)}
-	binary.BigEndian.PutUint64(v.Key.Token[:], o.word)
+	key.STag = uint32(slot)
+	binary.BigEndian.PutUint64(key.Token[:], o.word)
 	// The address stays valid: o holds the memory, and the collector does not move it.
-	binary.BigEndian.PutUint64(v.Key.Token[8:], uint64(uintptr(unsafe.Pointer(&o.buf[0]))))
+	binary.BigEndian.PutUint64(key.Token[8:], uint64(uintptr(unsafe.Pointer(&o.buf[0]))))
 	runtime.KeepAlive(l)
+	return key, true
 }
 
 // Withdraw implements Offer.
@@ -142,14 +143,14 @@ func (o *cmaOffer) close() (whole bool) {
 	return whole
 }
 
-// fetch copies a body that the peer has offered, or falls back to CTS.
-func (l *shmLink) fetch(f *fetch) {
+// Fetch implements memoryLink: it copies the body, or falls back to CTS.
+func (l *shmLink) Fetch(f fetch) {
 	if f.n > cmaInline {
-		g := *f
+		g := f
 		go l.copyBody(&g)
 		return
 	}
-	l.copyBody(f)
+	l.copyBody(&f)
 }
 
 func (l *shmLink) copyBody(f *fetch) {

@@ -20,7 +20,7 @@ import (
 // cmaLinkTo returns the link to the other one of two ranks, if each may copy memory of the
 // other.
 func cmaLinkTo(w *World) (*shmLink, error) {
-	l := w.eng.peers[1-w.Rank()].shared.Load()
+	l := sharedLink(w.eng.peers[1-w.Rank()])
 	if l == nil {
 		return nil, errors.New("no shared memory")
 	}
@@ -296,7 +296,7 @@ func TestNearOfferIsWithdrawn(t *testing.T) {
 				l.out.ctl.copies.Store(1)
 				r := &request{eng: l.peer.e, peer: l.peer, buf: make([]byte, cmaMin)}
 				var v envelope.Header
-				l.offer(r, &v)
+				v.Key, v.HasKey = l.Offer(r)
 				o := l.out.ctl.offers[0].Load()
 				if r.offered == nil || !v.HasKey || o&^offerStates != binary.BigEndian.Uint64(v.Key.Token[:]) || o&offerStates != offerOpen {
 					t.Fatalf("offer %x, envelope %+v", o, v)
@@ -379,7 +379,7 @@ func TestNearOfferRefused(t *testing.T) {
 			f := fetch{r: req, p: l.peer, id: l.peer.e.ids.add(req, l.peer), send: 9, n: n, from: envelope.Key{STag: tt.slot}}
 			binary.BigEndian.PutUint64(f.from.Token[:], tt.word)
 			binary.BigEndian.PutUint64(f.from.Token[8:], tt.addr)
-			l.fetch(&f)
+			l.Fetch(f)
 			b, err := r.next(true)
 			var v envelope.Header
 			if err != nil || len(b) < envelope.MinLen || !v.Decode(b[:envelope.MinLen]) {

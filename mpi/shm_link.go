@@ -114,7 +114,7 @@ func (l *shmLink) Flush() {
 	runtime.KeepAlive(l)
 }
 
-// sendDoorbell makes the peer call onDoorbell.
+// sendDoorbell makes the peer call OnDoorbell.
 func (l *shmLink) sendDoorbell() {
 	b := controlPool.Get().(*[envelope.MaxLen]byte)
 	v := envelope.Header{Kind: envelope.Doorbell}
@@ -123,8 +123,8 @@ func (l *shmLink) sendDoorbell() {
 	controlPool.Put(b)
 }
 
-// onDoorbell handles a doorbell of the peer.
-func (l *shmLink) onDoorbell() {
+// OnDoorbell handles a doorbell of the peer.
+func (l *shmLink) OnDoorbell() {
 	l.in.ctl.doorbell.Store(0) // before drain loads the tail
 	l.drain(true)
 	l.pump()
@@ -272,13 +272,16 @@ func (l *shmLink) notifyRoom() {
 	}
 }
 
-// end is called when the link under this one has ended, because of err. This link ends when all
+// End is called when the link under this one has ended, because of err. This link ends when all
 // that the peer has written to memory is received.
-func (l *shmLink) end(err error) {
+func (l *shmLink) End(err error) {
 	l.why = err
 	l.ended.Store(true)
 	l.drain(true)
 }
+
+// AbortParser implements memoryLink.
+func (l *shmLink) AbortParser(err error) { l.parser.abort(err) }
 
 // finish ends the link.
 func (l *shmLink) finish() {

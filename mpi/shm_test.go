@@ -298,7 +298,7 @@ func newSharedLink(size int) (l *shmLink, under *doorbellLink, r *ringReader) {
 	l.idle = sync.NewCond(&l.mu)
 	l.parser.p = l.peer
 	l.peer.link = l
-	l.peer.shared.Store(l)
+	l.peer.setMemory(l)
 	out, r := newRing(size)
 	l.out.ctl, l.out.data = out.ctl, out.data
 	in, _ := newRing(size)
@@ -377,7 +377,7 @@ func TestSharedLinkFull(t *testing.T) {
 func TestSharedDoorbell(t *testing.T) {
 	l, under, _ := newSharedLink(256)
 	l.in.ctl.doorbell.Store(1)
-	l.onDoorbell()
+	l.OnDoorbell()
 	if under.doorbells != 0 || l.in.ctl.doorbell.Load() != 0 {
 		t.Errorf("%d doorbells; the flag is %d", under.doorbells, l.in.ctl.doorbell.Load())
 	}

@@ -94,7 +94,7 @@ func (c *winComm) Name() string { return fmt.Sprint(c.id, c.eng.appendNames(nil,
 func (c *winComm) Shares() bool { return c.w.shared.active() }
 
 func (c *winComm) Process(rank int) (pid int, ok bool) {
-	l := c.peers[rank].shared.Load()
+	l := sharedLink(c.peers[rank])
 	if rank == c.rank || l == nil || l.theirs == nil {
 		return 0, false
 	}
