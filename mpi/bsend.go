@@ -38,7 +38,7 @@ func ibsend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 		m.Put()
 		return nil, err
 	}
-	if r.done.Load() && r.err == nil {
+	if r.request.done.Load() && r.request.err == nil {
 		m.Put() // else the collector takes it
 	}
 	return r, nil

@@ -65,7 +65,7 @@ func TestCancelSend(t *testing.T) {
 			}
 		}
 		c.SetErrorHandler(nil)
-		if n, a := w.eng.ids.len(), c.peers[1].announced.Load(); n != 0 || a != 0 {
+		if n, a := w.eng.ids.len(), c.comm.peers[1].announced.Load(); n != 0 || a != 0 {
 			return fmt.Errorf("%d requests, %d announced messages are left", n, a)
 		}
 		short, err := Isend(c, []byte{10}, 1, 0)
@@ -169,7 +169,7 @@ func TestWithdrawnUnasked(t *testing.T) {
 	}
 	w := newWorld(0, 2, o, nil)
 	p := w.eng.peers[1]
-	for _, r := range []*request{{eng: w.eng, peer: p}, {eng: w.eng, peer: p, ctx: w.world.ctx[slotUser], canceling: true}} {
+	for _, r := range []*request{{eng: w.eng, peer: p}, {eng: w.eng, peer: p, ctx: w.world.comm.ctx[slotUser], canceling: true}} {
 		v := envelope.Header{Kind: envelope.Canceled, ID: w.eng.ids.add(r, p)}
 		var hdr [envelope.MaxLen]byte
 		if _, err := p.parsers[0].parse(v.Encode(&hdr)); !errors.Is(err, ErrProtocol) || !r.done.Load() {

@@ -32,17 +32,17 @@ var collectivePool = sync.Pool{New: func() any { return new(collective) }}
 // begin starts a collective: it takes the next tag of the communicator, so
 // ranks must call it in the same order.
 func (c *Comm) begin(ctx context.Context, kind Coll) (*collective, error) {
-	if err := c.usable(); err != nil {
+	if err := c.comm.usable(); err != nil {
 		return nil, err
 	}
-	if err := c.brokenBy(); err != nil {
+	if err := c.comm.brokenBy(); err != nil {
 		return nil, err
 	}
-	if !c.hold() {
+	if !c.comm.hold() {
 		return nil, ErrFreed
 	}
 	k := collectivePool.Get().(*collective)
-	k.kind, k.Rank, k.Size, k.Comm = kind, c.rank, len(c.peers), &k.comm
+	k.kind, k.Rank, k.Size, k.Comm = kind, c.comm.rank, len(c.comm.peers), &k.comm
 	k.comm.ctx, k.comm.c, k.comm.slot, k.comm.tag = ctx, c, slotColl, c.coll.nextTag()
 	return k, nil
 }
@@ -83,7 +83,7 @@ func (k *collective) perform() error {
 
 // release returns k and its scratch memory to their pools.
 func (k *collective) release() {
-	k.comm.c.drop()
+	k.comm.c.comm.drop()
 	clear(k.comm.reqs)
 	k.Release()
 	*k = collective{
@@ -135,18 +135,18 @@ func (m *collComm) expect(st status, err error, src, want int) error {
 
 // Send implements coll.Comm.
 func (m *collComm) Send(b []byte, dst int) error {
-	return m.c.send(m.ctx, m.slot, sendStandard, b, dst, m.tag)
+	return m.c.comm.send(m.ctx, m.slot, sendStandard, b, dst, m.tag)
 }
 
 // Recv implements coll.Comm.
 func (m *collComm) Recv(b []byte, src int) error {
-	st, err := m.c.recv(m.ctx, m.slot, b, src, m.tag)
+	st, err := m.c.comm.recv(m.ctx, m.slot, b, src, m.tag)
 	return m.expect(st, err, src, len(b))
 }
 
 // Sendrecv implements coll.Comm.
 func (m *collComm) Sendrecv(sb []byte, dst int, rb []byte, src int) error {
-	st, err := m.c.sendrecv(m.ctx, m.slot, sb, dst, m.tag, m.slot, rb, src, m.tag)
+	st, err := m.c.comm.sendrecv(m.ctx, m.slot, sb, dst, m.tag, m.slot, rb, src, m.tag)
 	return m.expect(st, err, src, len(rb))
 }
 
@@ -223,10 +223,10 @@ func (m *collComm) SendrecvReduce(sb []byte, dst int, acc, mine []byte, src int,
 
 // sendrecvReduce sends and receives at the same time; the receive combines as reduce says.
 func (m *collComm) sendrecvReduce(sb []byte, dst int, rb []byte, src int, reduce receiveReduce) (status, error) {
-	if err := m.c.checkSource(m.slot, src); err != nil {
+	if err := m.c.comm.checkSource(m.slot, src); err != nil {
 		return status{}, err
 	}
-	r := getRequest(m.c.eng)
+	r := getRequest(m.c.comm.eng)
 	r.reduce = reduce
-	return m.c.sendWith(m.ctx, r, m.slot, sb, dst, m.tag, m.slot, rb, src, m.tag)
+	return m.c.comm.sendWith(m.ctx, r, m.slot, sb, dst, m.tag, m.slot, rb, src, m.tag)
 }

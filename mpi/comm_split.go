@@ -68,7 +68,7 @@ func (c *Comm) SplitType(ctx context.Context, kind SplitKind, key int, info Info
 		case PsetWorld:
 			color = 0
 		case PsetSelf:
-			color = c.rank
+			color = c.comm.rank
 		}
 	case kind == SplitByMemory, kind == SplitHWUnguided, info[InfoHWType] == ResourceMemory:
 		color, resource = c.w.hostColor(), ResourceMemory

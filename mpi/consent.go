@@ -12,7 +12,7 @@ func (c *Comm) consent(ctx context.Context, err error, args ...any) error {
 	if c.local != nil {
 		c = c.local
 	}
-	if e := c.usable(); e != nil {
+	if e := c.comm.usable(); e != nil {
 		return orFirst(err, e)
 	}
 	return consent.Ask(ctx, voters{c}, err, args...)
@@ -22,7 +22,7 @@ func (c *Comm) consent(ctx context.Context, err error, args ...any) error {
 type voters struct{ c *Comm }
 
 // Rank implements consent.Comm.
-func (v voters) Rank() int { return v.c.rank }
+func (v voters) Rank() int { return v.c.comm.rank }
 
 // Size implements consent.Comm.
 func (v voters) Size() int { return len(v.c.group) }
@@ -36,12 +36,12 @@ func voteTag(up bool) int {
 
 // SendVote implements consent.Comm.
 func (v voters) SendVote(ctx context.Context, b []byte, to int, up bool) error {
-	return v.c.send(ctx, slotComm, sendStandard, b, to, voteTag(up))
+	return v.c.comm.send(ctx, slotComm, sendStandard, b, to, voteTag(up))
 }
 
 // RecvVote implements consent.Comm.
 func (v voters) RecvVote(ctx context.Context, b []byte, from int, up bool) (int, error) {
-	st, err := v.c.recv(ctx, slotComm, b, from, voteTag(up))
+	st, err := v.c.comm.recv(ctx, slotComm, b, from, voteTag(up))
 	return st.Bytes, err
 }
 

@@ -418,7 +418,7 @@ func (p *conserver) wait(r *Request, err error, cancel bool) (Status, error) {
 			ctx, stop := p.brief()
 			_, err := Waitall(ctx, nil, r)
 			stop()
-			if err != nil && !r.done.Load() {
+			if err != nil && !r.request.done.Load() {
 				continue
 			}
 			return r.Wait(ctx) // it is done: that ctx has ended does not matter

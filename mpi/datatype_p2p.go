@@ -25,7 +25,7 @@ func SendType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Da
 		return c.raise(err)
 	}
 	at := c.enter()
-	err = c.send(ctx, slotUser.of(t.rt.Values()), sendStandard, b, dst, tag)
+	err = c.comm.send(ctx, slotUser.of(t.rt.Values()), sendStandard, b, dst, tag)
 	c.leave(at, "SendType", dst, tag, len(b), err)
 	return c.raise(err)
 }
@@ -59,7 +59,7 @@ func RecvType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Da
 		return Status{}, c.raise(err)
 	}
 	at := c.enter()
-	st, err := c.recv(ctx, slotUser.of(t.rt.Values()), b, src, tag)
+	st, err := c.comm.recv(ctx, slotUser.of(t.rt.Values()), b, src, tag)
 	c.leaveRecv(at, "RecvType", src, tag, st, err)
 	if s != nil {
 		t.rt.Unpack(dst, b[:st.Bytes], count)
@@ -84,7 +84,7 @@ func IrecvType[T Element](c *Comm, buf []T, count int, t *Datatype, src, tag int
 		return r, c.raise(err)
 	}
 	all := goRequest(c.w, func() (Status, error) {
-		st, err := c.eng.awaitRecv(context.Background(), &r.request)
+		st, err := c.comm.eng.awaitRecv(context.Background(), &r.request)
 		t.rt.Unpack(dst, b[:st.Bytes], count)
 		s.Put()
 		return Status(st), err

@@ -23,7 +23,7 @@ func (c *Comm) disconnect(ctx context.Context) error {
 	if c == c.w.world || c == c.w.self {
 		return fmt.Errorf("%w: Disconnect of the world", ErrComm)
 	}
-	if err := c.usable(); err != nil {
+	if err := c.comm.usable(); err != nil {
 		return err
 	}
 	if err := c.quiet(ctx); err != nil {
@@ -45,9 +45,9 @@ func (c *Comm) disconnect(ctx context.Context) error {
 			return err
 		}
 	}
-	peers := c.peers
+	peers := c.comm.peers
 	if c.local != nil {
-		peers = slices.Concat(peers, c.local.peers)
+		peers = slices.Concat(peers, c.local.comm.peers)
 	}
 	c.Free()
 	c.w.disconnectRemotes(ctx, peers)
@@ -56,7 +56,7 @@ func (c *Comm) disconnect(ctx context.Context) error {
 
 // quiet waits until no operation on c is in progress.
 func (c *Comm) quiet(ctx context.Context) error {
-	for c.busy() {
+	for c.comm.busy() {
 		select {
 		case <-time.After(quietPoll):
 		case <-ctx.Done():

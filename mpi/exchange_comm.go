@@ -10,26 +10,26 @@ import (
 type exchangeComm struct{ c *Comm }
 
 // Rank implements dynamic.Comm.
-func (x exchangeComm) Rank() int { return x.c.rank }
+func (x exchangeComm) Rank() int { return x.c.comm.rank }
 
 // Size implements dynamic.Comm.
 func (x exchangeComm) Size() int { return len(x.c.group) }
 
 // Send implements dynamic.Comm.
 func (x exchangeComm) Send(ctx context.Context, b []byte, to int) error {
-	return x.c.send(ctx, slotComm, sendStandard, b, to, tagProcessMessage)
+	return x.c.comm.send(ctx, slotComm, sendStandard, b, to, tagProcessMessage)
 }
 
 // Recv implements dynamic.Comm.
 func (x exchangeComm) Recv(ctx context.Context, b []byte, from int) (int, error) {
-	st, err := x.c.recv(ctx, slotComm, b, from, tagProcessMessage)
+	st, err := x.c.comm.recv(ctx, slotComm, b, from, tagProcessMessage)
 	return st.Bytes, err
 }
 
 // Bcast implements dynamic.Comm.
 func (x exchangeComm) Bcast(ctx context.Context, root int, b []byte) ([]byte, error) {
 	l := leaders{local: x.c, leader: root}
-	if x.c.rank != root {
+	if x.c.comm.rank != root {
 		return l.recvResult(ctx, 4*dynamic.MaxGroupMessage)
 	}
 	for r := range x.c.group {

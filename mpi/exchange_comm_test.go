@@ -14,7 +14,7 @@ import (
 func TestRootAnnouncesTooMuch(t *testing.T) {
 	local(t, 2, func(ctx context.Context, c *Comm) error {
 		if c.Rank() == 0 {
-			return c.send(ctx, slotComm, sendStandard, binary.BigEndian.AppendUint64(nil, 4*dynamic.MaxGroupMessage+1), 1, tagLeaderResult)
+			return c.comm.send(ctx, slotComm, sendStandard, binary.BigEndian.AppendUint64(nil, 4*dynamic.MaxGroupMessage+1), 1, tagLeaderResult)
 		}
 		if _, err := (exchangeComm{c}).Bcast(ctx, 0, nil); !errors.Is(err, ErrProtocol) {
 			return fmt.Errorf("%d bytes from the root: %w", 4*dynamic.MaxGroupMessage+1, err)

@@ -58,7 +58,7 @@ func TestFreeCompletesWhatIsPending(t *testing.T) {
 				}
 				blocked <- err
 			}()
-			for d.w.eng.waitingIn(d.ctx[slotUser]) < 2 {
+			for d.w.eng.waitingIn(d.comm.ctx[slotUser]) < 2 {
 				if err := ctx.Err(); err != nil {
 					return err
 				}

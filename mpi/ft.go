@@ -19,7 +19,7 @@ import (
 // group for an intercommunicator (MPIX_Comm_get_failed). It is local.
 func (c *Comm) Failed() []int {
 	var out []int
-	for r, p := range c.peers {
+	for r, p := range c.comm.peers {
 		if p.gone() {
 			out = append(out, r)
 		}
@@ -32,7 +32,7 @@ func (c *Comm) Failed() []int {
 // not acknowledged, work again. [Comm.Agree] on c returns no error because of these ranks once all
 // members have acknowledged them. It is local.
 func (c *Comm) AckFailed() []int {
-	return c.ackFailed(c.Failed)
+	return c.comm.ackFailed(c.Failed)
 }
 
 // Revoke makes c useless on all its members: every operation on it, in progress or later, fails
@@ -47,7 +47,7 @@ func (c *Comm) Revoke() error {
 	if err != nil {
 		return err
 	}
-	c.ft.revoked.Store(true) // also if another goroutine has just heard of it and is about to
+	c.comm.ft.revoked.Store(true) // also if another goroutine has just heard of it and is about to
 	if news {
 		c.revoked(c.w.Rank())
 	}
@@ -55,7 +55,7 @@ func (c *Comm) Revoke() error {
 }
 
 // IsRevoked reports whether c is known to be revoked (MPIX_Comm_is_revoked). It is local.
-func (c *Comm) IsRevoked() bool { return c.ft.revoked.Load() }
+func (c *Comm) IsRevoked() bool { return c.comm.ft.revoked.Load() }
 
 // revoked is called once when c is revoked. by is the rank in MPI_COMM_WORLD that did so, or
 // Undefined.
@@ -66,15 +66,15 @@ func (c *Comm) revoked(by int) {
 
 // endRevoked fails the operations on c, which is revoked.
 func (c *Comm) endRevoked() {
-	c.revoke()
-	if c.local != nil && c.local.ft.revoked.CompareAndSwap(false, true) {
+	c.comm.revoke()
+	if c.local != nil && c.local.comm.ft.revoked.CompareAndSwap(false, true) {
 		c.local.endRevoked()
 	}
 }
 
 // notFreed returns why even Revoke, Agree and Shrink cannot be called, or nil.
 func (c *Comm) notFreed() error {
-	if c.freed.Load() {
+	if c.comm.freed.Load() {
 		return ErrFreed
 	}
 	return c.w.usable()
@@ -148,9 +148,9 @@ func (c *Comm) ballot(flags uint64) *ft.Ballot {
 		b.Failed[i] = p.gone() && i != me
 	}
 	if c.local != nil {
-		c.local.copyAcked(b.Acked[c.localAt():])
+		c.local.comm.copyAcked(b.Acked[c.localAt():])
 	}
-	c.copyAcked(b.Acked[c.remoteAt():])
+	c.comm.copyAcked(b.Acked[c.remoteAt():])
 	return b
 }
 
@@ -180,11 +180,11 @@ func (c *Comm) deathOf(p *peer) error {
 func (c *Comm) members() ([]*peer, int) {
 	switch {
 	case c.remote == nil:
-		return c.peers, c.rank
+		return c.comm.peers, c.comm.rank
 	case c.side == 0:
-		return slices.Concat(c.local.peers, c.peers), c.rank
+		return slices.Concat(c.local.comm.peers, c.comm.peers), c.comm.rank
 	}
-	return slices.Concat(c.peers, c.local.peers), len(c.peers) + c.rank
+	return slices.Concat(c.comm.peers, c.local.comm.peers), len(c.comm.peers) + c.comm.rank
 }
 
 // Shrink makes a communicator of the survivors of c, in the order of their ranks
@@ -223,12 +223,12 @@ func (c *Comm) shrunk(d *ft.Ballot, round uint64, err error) (*Comm, error) {
 	if _, me := c.members(); d.Failed[me] {
 		return nil, fmt.Errorf("%w: the others take this rank for dead", ErrProcFailed)
 	}
-	id := childID(c.id, round|1<<62)
+	id := childID(c.comm.id, round|1<<62)
 	if c.remote == nil {
-		group, rank := alive(c.group, d.Failed, c.rank)
+		group, rank := alive(c.group, d.Failed, c.comm.rank)
 		return c.w.newComm(id, group, rank, c.Info()), nil
 	}
-	group, rank := alive(c.group, d.Failed[c.localAt():], c.rank)
+	group, rank := alive(c.group, d.Failed[c.localAt():], c.comm.rank)
 	remote, _ := alive(c.remote, d.Failed[c.remoteAt():], -1)
 	if len(remote) == 0 {
 		return nil, fmt.Errorf("%w: nobody is left of the remote group", ErrProcFailed)

@@ -59,7 +59,7 @@ func (f *ftService) Ended() error { return f.w.usable() }
 type ftComm struct{ c *Comm }
 
 // ID implements ft.Comm.
-func (x ftComm) ID() uint64 { return x.c.id }
+func (x ftComm) ID() uint64 { return x.c.comm.id }
 
 // Members implements ft.Comm.
 func (x ftComm) Members() ([]int32, int) {

@@ -29,6 +29,6 @@ func (g *Grequest) Complete(st Status, err error) {
 	if !g.completed.CompareAndSwap(false, true) {
 		return
 	}
-	g.req.status = status(st)
-	g.req.complete(err)
+	g.req.request.status = status(st)
+	g.req.request.complete(err)
 }

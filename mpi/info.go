@@ -68,7 +68,7 @@ const (
 // readHints puts the info of c into effect. Malformed hints have no effect (MPI-4.1, Chapter 10).
 // c.mu is held, or c not yet known to the program.
 func (c *Comm) readHints() {
-	e, i := c.eng, c.info
+	e, i := c.comm.eng, c.info
 	h := e.defaultHints()
 	h.noAnyTag, h.noAnySource = i[InfoNoAnyTag] == "true", i[InfoNoAnySource] == "true"
 	h.exactLength, h.overtaking = i[InfoExactLength] == "true", i[InfoAllowOvertaking] == "true" || h.noAnyTag
@@ -81,7 +81,7 @@ func (c *Comm) readHints() {
 	if m, ok := parseRendezvous(i[InfoRendezvous]); ok && e.bulk != nil {
 		h.rendezvous = m
 	}
-	c.setHints(h)
+	c.comm.setHints(h)
 }
 
 // checkRecv checks the arguments of receives and probes of the program.
@@ -89,7 +89,7 @@ func (c *Comm) checkRecv(src, tag int) error {
 	if src != AnySource && tag != AnyTag {
 		return checkTag(tag)
 	}
-	h := c.hints.Load()
+	h := c.comm.hints.Load()
 	if src == AnySource && h.noAnySource {
 		return fmt.Errorf("%w: AnySource in spite of %s", ErrRank, InfoNoAnySource)
 	}

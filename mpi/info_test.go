@@ -99,13 +99,13 @@ func TestHints(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			h := c.hints.Load()
+			h := c.comm.hints.Load()
 			if h.eager != tt.eager || h.streams != tt.streams {
 				return fmt.Errorf("%v: eager limit %d, %d streams", tt.info, h.eager, h.streams)
 			}
 			used := map[uint16]bool{}
 			for tag := range int32(50) {
-				used[h.streamOf(c.ctx[slotUser], tag)] = true
+				used[h.streamOf(c.comm.ctx[slotUser], tag)] = true
 			}
 			if len(used) != int(tt.streams) {
 				return fmt.Errorf("%v: %d streams used", tt.info, len(used))
@@ -119,7 +119,7 @@ func TestHints(t *testing.T) {
 				if err := Ssend(ctx, c, []byte{}, 1, 1); err != nil {
 					return err
 				}
-				if tt.eager == 0 && r.done.Load() {
+				if tt.eager == 0 && r.request.done.Load() {
 					return errors.New("a message longer than the eager limit was sent at once")
 				}
 				if err := Send(ctx, c, []byte{}, 1, 2); err != nil {

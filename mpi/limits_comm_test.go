@@ -25,7 +25,7 @@ func TestLeaderAnnouncesTooMuch(t *testing.T) {
 		}
 		if w.Rank() == 2 {
 			head := binary.BigEndian.AppendUint64(nil, maxLeaderMessage+1)
-			if err := c.send(ctx, slotComm, sendStandard, head, 0, tagLeaders); err != nil {
+			if err := c.comm.send(ctx, slotComm, sendStandard, head, 0, tagLeaders); err != nil {
 				return err
 			}
 			return w.Comm().barrier(ctx)

@@ -51,8 +51,8 @@ func eagerHeader(tag int32, n uint64) []byte {
 
 // locked reports whether somebody who wants the buffer of r would have to wait.
 func locked(r *Request) bool {
-	if r.place.TryLock() {
-		r.place.Unlock()
+	if r.request.place.TryLock() {
+		r.request.place.Unlock()
 		return false
 	}
 	return true

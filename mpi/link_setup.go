@@ -116,13 +116,13 @@ func (m *linkSetup) note(change func()) {
 // that open makes. It calls open at the root only.
 func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open func(context.Context) (*dynamic.RootConn, error)) (d *Comm, err error) {
 	defer func() { c.w.recordConnected(d, err) }()
-	if err := c.usable(); err != nil {
+	if err := c.comm.usable(); err != nil {
 		return nil, err
 	}
 	if c.remote != nil {
 		return nil, fmt.Errorf("%w: connecting an intercommunicator", ErrComm)
 	}
-	if err := c.checkPeer(slotComm, root); err != nil {
+	if err := c.comm.checkPeer(slotComm, root); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRoot, err)
 	}
 	e := c.w.eng
@@ -132,7 +132,7 @@ func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open f
 	}
 	x := &dynamic.Exchange{Comm: exchangeComm{c}, Root: root, Limit: MaxConnected}
 	own := dynamic.GroupMessage{Head: &dynamic.GroupHeader{Transport: c.w.opts.transport, Streams: c.w.opts.streams}}
-	if c.rank == root {
+	if c.comm.rank == root {
 		var err error
 		if x.Conn, err = open(ctx); err != nil {
 			own.Err = mpierr.MakePortable(err)
@@ -161,7 +161,7 @@ func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open f
 	if cerr != nil {
 		return nil, cerr
 	}
-	err = m.link(ctx, c.rank, mine, theirs, group, accepts)
+	err = m.link(ctx, c.comm.rank, mine, theirs, group, accepts)
 	if _, _, cerr = x.Allgather(ctx, dynamic.GroupMessage{}, dynamic.ProcessMessage{Err: mpierr.MakePortable(err)}); cerr != nil {
 		return nil, cerr
 	}
@@ -177,7 +177,7 @@ func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open f
 			e.publishRemote(p)
 		}
 	}
-	return c.child(c.w.newIntercomm(id, c.group, c.rank, remote, side, c.Info())), nil
+	return c.child(c.w.newIntercomm(id, c.group, c.comm.rank, remote, side, c.Info())), nil
 }
 
 // prepareLinks prepares the links to the other group. group holds the members of the other group
@@ -186,10 +186,10 @@ func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open f
 func (c *Comm) prepareLinks(mine, theirs *dynamic.GroupMessage, accepts bool) (m *linkSetup, group []*peer, links [][2]uint64, err error) {
 	e := c.w.eng
 	na, nc := len(mine.Reports), len(theirs.Reports)
-	m = &linkSetup{w: c.w, id: mine.Head.ID, key: mine.Head.Key, self: c.rank, size: na + nc, need: -1, done: make(chan struct{})}
+	m = &linkSetup{w: c.w, id: mine.Head.ID, key: mine.Head.Key, self: c.comm.rank, size: na + nc, need: -1, done: make(chan struct{})}
 	first := na
 	if !accepts {
-		first, m.self = 0, nc+c.rank
+		first, m.self = 0, nc+c.comm.rank
 	}
 	m.peers, m.claimed = make([]*peer, m.size), make([]bool, m.size)
 	group = make([]*peer, nc)

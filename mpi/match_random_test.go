@@ -38,7 +38,7 @@ func TestMatchingRandom(t *testing.T) {
 		seed := base + uint64(i)
 		s := newSchedule(t, seed)
 		if err := s.run(); err != nil {
-			t.Fatalf("seed %d, %d ranks, overtaking %v, rendezvous %v: %v", seed, len(s.worlds), s.ref.overtaking, s.comms[0].hints.Load().rendezvous, err)
+			t.Fatalf("seed %d, %d ranks, overtaking %v, rendezvous %v: %v", seed, len(s.worlds), s.ref.overtaking, s.comms[0].comm.hints.Load().rendezvous, err)
 		}
 		if !checkEmpty(t, s.chaos) || !s.bulk.checkEmpty(t) {
 			t.Fatalf("seed %d", seed)
@@ -181,8 +181,8 @@ func (s *schedule) finish() error {
 		s.post(AnySource, AnyTag)
 	}
 	for i, r := range s.sends {
-		if !r.done.Load() || r.err != nil {
-			return fmt.Errorf("send %d: done %v, %w", i, r.done.Load(), r.err)
+		if !r.request.done.Load() || r.request.err != nil {
+			return fmt.Errorf("send %d: done %v, %w", i, r.request.done.Load(), r.request.err)
 		}
 	}
 	for _, r := range s.recvs {
@@ -248,7 +248,7 @@ func (s *schedule) probe(src, tag int) {
 // done are overwritten: their receives must not get that.
 func (s *schedule) compare() {
 	for _, r := range s.sends {
-		if r.done.Load() {
+		if r.request.done.Load() {
 			clear(r.buf)
 		}
 	}
@@ -256,7 +256,7 @@ func (s *schedule) compare() {
 		if r.checked {
 			continue
 		}
-		if waits := r.req.elem.q != nil; waits != (r.got == nil && !r.cancelled) {
+		if waits := r.req.request.elem.q != nil; waits != (r.got == nil && !r.cancelled) {
 			s.fail("receive %d (%d, %d) waits: %v, reference %+v", r.order, r.src, r.tag, waits, r.got)
 			return
 		}

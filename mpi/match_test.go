@@ -30,7 +30,7 @@ func (o *overtake) send(t *testing.T, c *Comm) *overtake {
 		if _, err := Isend(c, []byte{byte(tag)}, 0, tag); err != nil {
 			t.Fatal(err)
 		}
-		o.stream[tag] = int(c.hints.Load().streamOf(c.ctx[slotUser], int32(tag)))
+		o.stream[tag] = int(c.comm.hints.Load().streamOf(c.comm.ctx[slotUser], int32(tag)))
 	}
 	if o.stream[0] == o.stream[1] {
 		t.Fatal("both tags on one stream")
@@ -55,15 +55,15 @@ func (o *overtake) post(src, tag int) *Request {
 
 func (o *overtake) wantTag(r *Request, tag int) {
 	o.t.Helper()
-	if !r.done.Load() || r.err != nil || r.status.Tag != tag {
-		o.t.Errorf("receive: done %v, status %+v, %v, want tag %d", r.done.Load(), r.status, r.err, tag)
+	if !r.request.done.Load() || r.request.err != nil || r.request.status.Tag != tag {
+		o.t.Errorf("receive: done %v, status %+v, %v, want tag %d", r.request.done.Load(), r.request.status, r.request.err, tag)
 	}
 }
 
 func (o *overtake) wantOpen(r *Request) {
 	o.t.Helper()
-	if r.done.Load() {
-		o.t.Errorf("receive got %+v, want none yet", r.status)
+	if r.request.done.Load() {
+		o.t.Errorf("receive got %+v, want none yet", r.request.status)
 	}
 }
 
@@ -143,8 +143,8 @@ func TestGapsEndWithTheSender(t *testing.T) {
 	o.arrive(1)
 	o.worlds[0].eng.peers[1].down(nil)
 	o.wantTag(o.post(1, AnyTag), 1)
-	if r := o.post(1, AnyTag); !r.done.Load() || !errors.Is(r.err, ErrProcFailed) {
-		t.Errorf("receive from a rank that is gone: %v, %v", r.done.Load(), r.err)
+	if r := o.post(1, AnyTag); !r.request.done.Load() || !errors.Is(r.request.err, ErrProcFailed) {
+		t.Errorf("receive from a rank that is gone: %v, %v", r.request.done.Load(), r.request.err)
 	}
 }
 

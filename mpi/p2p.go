@@ -22,7 +22,7 @@ func Send[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error 
 		return c.raise(err)
 	}
 	t := c.enter()
-	err = c.send(ctx, s, sendStandard, b, dst, tag)
+	err = c.comm.send(ctx, s, sendStandard, b, dst, tag)
 	c.leave(t, "Send", dst, tag, len(b), err)
 	return c.raise(err)
 }
@@ -39,7 +39,7 @@ func Ssend[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error
 		return c.raise(err)
 	}
 	t := c.enter()
-	err = c.send(ctx, s, sendSync, b, dst, tag)
+	err = c.comm.send(ctx, s, sendSync, b, dst, tag)
 	c.leave(t, "Ssend", dst, tag, len(b), err)
 	return c.raise(err)
 }
@@ -63,7 +63,7 @@ func Recv[T Element](ctx context.Context, c *Comm, buf []T, src, tag int) (Statu
 		return Status{}, c.raise(err)
 	}
 	t := c.enter()
-	st, err := c.recv(ctx, s, b, src, tag)
+	st, err := c.comm.recv(ctx, s, b, src, tag)
 	c.leaveRecv(t, "Recv", src, tag, st, err)
 	return Status(st), c.raise(err)
 }
@@ -94,7 +94,7 @@ func (c *Comm) sendrecvUser(ctx context.Context, name string, s slot, send []byt
 		return Status{}, c.raise(err)
 	}
 	t := c.enter()
-	st, err := c.sendrecv(ctx, s, send, dst, stag, rs, recv, src, rtag)
+	st, err := c.comm.sendrecv(ctx, s, send, dst, stag, rs, recv, src, rtag)
 	if e, ok := err.(*partialError); ok {
 		err = (*SendrecvError)(e)
 	}
@@ -153,7 +153,7 @@ func Irecv[T Element](c *Comm, buf []T, src, tag int) (*Request, error) {
 // isend starts a send of the program.
 func (c *Comm) isend(s slot, mode sendMode, b []byte, dst, tag int) (*Request, error) {
 	r := newRequest(c.w)
-	if err := c.beginSend(&r.request, s, mode, b, dst, tag); err != nil {
+	if err := c.comm.beginSend(&r.request, s, mode, b, dst, tag); err != nil {
 		return nil, err
 	}
 	r.comm = c
@@ -163,7 +163,7 @@ func (c *Comm) isend(s slot, mode sendMode, b []byte, dst, tag int) (*Request, e
 // irecv starts a receive of the program.
 func (c *Comm) irecv(s slot, b []byte, src, tag int) (*Request, error) {
 	r := newRequest(c.w)
-	if err := c.beginRecv(&r.request, s, b, src, tag); err != nil {
+	if err := c.comm.beginRecv(&r.request, s, b, src, tag); err != nil {
 		return nil, err
 	}
 	r.comm = c

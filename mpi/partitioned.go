@@ -48,18 +48,18 @@ func (c *Comm) openPart(b []byte, own slot, partitions, peer, tag int, sends boo
 	}
 	// Operations match in the order they are made (MPI-4.1, Section 4.2).
 	n := c.parts.next(partKey{sends, peer, tag})
-	me, other := c.group[c.rank], c.peers[peer].handle
-	from, to, side := c.rank, peer, c.side
+	me, other := c.group[c.comm.rank], c.comm.peers[peer].handle
+	from, to, side := c.comm.rank, peer, c.side
 	group, rank := []int32{me, other}, 0
 	if !sends {
-		from, to, side = peer, c.rank, 1-c.side
+		from, to, side = peer, c.comm.rank, 1-c.side
 		group, rank = []int32{other, me}, 1
 	}
 	if c.remote == nil {
 		side = 0
 	}
 	s.self = me == other
-	id := hashOf("partitioned", fmt.Sprint(c.id, side, from, to, tag, n)) &^ uint64(slotMask)
+	id := hashOf("partitioned", fmt.Sprint(c.comm.id, side, from, to, tag, n)) &^ uint64(slotMask)
 	s.c = c.w.newComm(id, group, rank, Info{InfoAllowOvertaking: "true"})
 	s.c.prof = nil
 	return s, nil
@@ -69,11 +69,11 @@ func (c *Comm) openPart(b []byte, own slot, partitions, peer, tag int, sends boo
 func (s *partSide) begin(r func() *Request) (*Request, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.active != nil && !s.active.done.Load() {
+	if s.active != nil && !s.active.request.done.Load() {
 		return nil, fmt.Errorf("%w: started again before it was done", ErrPartition)
 	}
 	if s.c != nil {
-		if err := s.c.usable(); err != nil {
+		if err := s.c.comm.usable(); err != nil {
 			return nil, err
 		}
 	}
@@ -84,7 +84,7 @@ func (s *partSide) begin(r func() *Request) (*Request, error) {
 // Free gives the operation up. It must not be started. It is local.
 func (s *partSide) Free() {
 	// Messages to the caller itself share their contexts: the receiver frees them.
-	if s.c != nil && (!s.self || s.c.rank == 1) {
+	if s.c != nil && (!s.self || s.c.comm.rank == 1) {
 		s.c.Free()
 	}
 }
@@ -273,8 +273,8 @@ func (p *PartitionedRecv) Parrived(i int) (bool, error) {
 	if i < 0 || i >= p.parts || active == nil {
 		return false, fmt.Errorf("%w: partition %d of %d looked at", ErrPartition, i, p.parts)
 	}
-	if active.done.Load() {
-		return true, active.err
+	if active.request.done.Load() {
+		return true, active.request.err
 	}
 	p.w.eng.pollOnce()
 	if len(got) == 0 {

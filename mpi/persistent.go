@@ -77,9 +77,9 @@ func RecvInit[T Element](c *Comm, buf []T, src, tag int) (*Persistent, error) {
 
 func checkRank(c *Comm, rank int) error {
 	if rank == ProcNull {
-		return c.usable()
+		return c.comm.usable()
 	}
-	return c.checkPeer(slotUser, rank)
+	return c.comm.checkPeer(slotUser, rank)
 }
 
 // prepare makes a persistent collective. It has a communicator of its own, so

@@ -13,12 +13,12 @@ func Iprobe(c *Comm, src, tag int) (st Status, found bool, err error) {
 
 func (c *Comm) iprobe(src, tag int) (st Status, found bool, err error) {
 	if src == ProcNull {
-		return Status{Source: ProcNull, Tag: AnyTag}, true, c.usable()
+		return Status{Source: ProcNull, Tag: AnyTag}, true, c.comm.usable()
 	}
 	if err := checkProbe(c, src, tag); err != nil {
 		return Status{}, false, err
 	}
-	got, m, err := c.lookFor(src, tag, false)
+	got, m, err := c.comm.lookFor(src, tag, false)
 	return Status(got), m != nil, err
 }
 
@@ -27,13 +27,13 @@ func (c *Comm) iprobe(src, tag int) (st Status, found bool, err error) {
 // use [Mprobe] if several goroutines receive. Errors to test for: ErrRank, ErrTag, and [RankError].
 func Probe(ctx context.Context, c *Comm, src, tag int) (Status, error) {
 	if src == ProcNull {
-		return Status{Source: ProcNull, Tag: AnyTag}, c.usable()
+		return Status{Source: ProcNull, Tag: AnyTag}, c.comm.usable()
 	}
 	if err := checkProbe(c, src, tag); err != nil {
 		return Status{}, c.raise(err)
 	}
 	t := c.enter()
-	st, _, err := c.probe(ctx, src, tag, false)
+	st, _, err := c.comm.probe(ctx, src, tag, false)
 	c.leaveRecv(t, "Probe", src, tag, st, err)
 	return Status(st), c.raise(err)
 }
@@ -53,13 +53,13 @@ func (m *Message) Status() Status { return m.st }
 // matches it (MPI-4.1, Section 3.8.2). Errors to test for: those of Probe.
 func Mprobe(ctx context.Context, c *Comm, src, tag int) (*Message, error) {
 	if src == ProcNull {
-		return &Message{c: c, st: Status{Source: ProcNull, Tag: AnyTag}}, c.usable()
+		return &Message{c: c, st: Status{Source: ProcNull, Tag: AnyTag}}, c.comm.usable()
 	}
 	if err := checkProbe(c, src, tag); err != nil {
 		return nil, c.raise(err)
 	}
 	t := c.enter()
-	st, m, err := c.probe(ctx, src, tag, true)
+	st, m, err := c.comm.probe(ctx, src, tag, true)
 	c.leaveRecv(t, "Mprobe", src, tag, st, err)
 	if err != nil {
 		return nil, c.raise(err)
@@ -81,12 +81,12 @@ func Improbe(c *Comm, src, tag int) (*Message, error) {
 
 func (c *Comm) improbe(src, tag int) (*Message, error) {
 	if src == ProcNull {
-		return &Message{c: c, st: Status{Source: ProcNull, Tag: AnyTag}}, c.usable()
+		return &Message{c: c, st: Status{Source: ProcNull, Tag: AnyTag}}, c.comm.usable()
 	}
 	if err := checkProbe(c, src, tag); err != nil {
 		return nil, err
 	}
-	st, m, err := c.lookFor(src, tag, true)
+	st, m, err := c.comm.lookFor(src, tag, true)
 	if m == nil {
 		return nil, err
 	}
@@ -103,9 +103,9 @@ func Mrecv[T Element](ctx context.Context, m *Message, buf []T) (Status, error) 
 		return Status{}, c.raise(err)
 	}
 	t := c.enter()
-	r := getRequest(c.eng)
+	r := getRequest(c.comm.eng)
 	m.start(r, s, b)
-	st, err := c.eng.finishRecv(ctx, r)
+	st, err := c.comm.eng.finishRecv(ctx, r)
 	c.leaveRecv(t, "Mrecv", m.st.Source, m.st.Tag, st, err)
 	return Status(st), c.raise(err)
 }
@@ -136,7 +136,7 @@ func (m *Message) start(r *request, s slot, b []byte) {
 		}
 		return
 	}
-	if m.c.startProbed(r, s, b, m.m) {
+	if m.c.comm.startProbed(r, s, b, m.m) {
 		m.m = nil
 	}
 }
@@ -145,5 +145,5 @@ func checkProbe(c *Comm, src, tag int) error {
 	if err := c.checkRecv(src, tag); err != nil {
 		return err
 	}
-	return c.checkSource(slotUser, src)
+	return c.comm.checkSource(slotUser, src)
 }

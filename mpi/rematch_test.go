@@ -87,8 +87,8 @@ func TestRematchSenderDies(t *testing.T) {
 		t.Errorf("receive that was cancelled when it had matched: done %v, %v", done, err)
 	}
 	for i, r := range []*Request{r0, r1, r3} {
-		if r.done.Load() {
-			t.Fatalf("receive %d is done: %v", i, r.err)
+		if r.request.done.Load() {
+			t.Fatalf("receive %d is done: %v", i, r.request.err)
 		}
 	}
 	for i := range 3 {
@@ -146,7 +146,7 @@ func TestRematchCutShort(t *testing.T) {
 			}
 		}
 	}
-	if r.elem.q != nil {
+	if r.request.elem.q != nil {
 		t.Fatal("the message has not matched")
 	}
 	k.worlds[0].eng.peers[1].down(errors.New("died"))
@@ -165,14 +165,14 @@ func TestRematchSendGivenUp(t *testing.T) {
 	r := rematchRecv(t, k, b, 1, 5)
 	s := announce(t, k, 1, 5, 10)
 	e := k.worlds[1].eng
-	e.interruptSends(func(x *matchContext) bool { return x == s.sent }, errTestOver)
+	e.interruptSends(func(x *matchContext) bool { return x == s.request.sent }, errTestOver)
 	if _, done, err := s.Test(); !done || err != errTestOver {
 		t.Fatalf("send: done %v, %v", done, err)
 	}
 	k.deliverAll(0, 1) // asks for the body
 	k.deliverAll(1, 0) // there is none
-	if r.done.Load() {
-		t.Fatalf("receive is done: %v", r.err)
+	if r.request.done.Load() {
+		t.Fatalf("receive is done: %v", r.request.err)
 	}
 	s = announce(t, k, 1, 5, 11)
 	k.deliverAll(0, 1)

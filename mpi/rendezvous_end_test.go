@@ -253,12 +253,12 @@ func TestRendezvousSendGivenUp(t *testing.T) {
 				cancel()
 				// As Send does.
 				switch err := w.eng.awaitSend(over, &r.request); {
-				case err == nil && r.err != nil, err != nil && !errors.Is(err, context.Canceled):
-					return fmt.Errorf("round %d: send: %w, %w", round, err, r.err)
+				case err == nil && r.request.err != nil, err != nil && !errors.Is(err, context.Canceled):
+					return fmt.Errorf("round %d: send: %w, %w", round, err, r.request.err)
 				case err != nil:
 					gave++
 				}
-				if !r.done.Load() {
+				if !r.request.done.Load() {
 					return fmt.Errorf("round %d: the send is not done", round)
 				}
 				overwrite(buf)
@@ -358,7 +358,7 @@ func TestFetchedUnasked(t *testing.T) {
 		p.parsers[0].busy = false
 		return err
 	}
-	for _, r := range []*request{{eng: w.eng, peer: p, buf: make([]byte, 1)}, {eng: w.eng, peer: p, ctx: w.world.ctx[slotUser]}} {
+	for _, r := range []*request{{eng: w.eng, peer: p, buf: make([]byte, 1)}, {eng: w.eng, peer: p, ctx: w.world.comm.ctx[slotUser]}} {
 		if err := feed(envelope.Header{Kind: envelope.ReadFIN, ID: w.eng.ids.add(r, p)}); !errors.Is(err, ErrProtocol) || !r.done.Load() {
 			t.Errorf("error %v, request done: %v", err, r.done.Load())
 		}

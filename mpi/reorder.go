@@ -36,8 +36,8 @@ func reorders(opts []TopologyOption) bool {
 // hosts returns which host each member of c is on, as equal numbers; nil if that
 // is not known without asking, which is the same on all: they are of several jobs.
 func (c *Comm) hosts() []int {
-	out := make([]int, len(c.peers))
-	for i, p := range c.peers {
+	out := make([]int, len(c.comm.peers))
+	for i, p := range c.comm.peers {
 		if p.remote != nil {
 			return nil
 		}
@@ -77,14 +77,14 @@ func (c *Comm) reordered(ctx context.Context, arcs [][]topology.Arc, more topolo
 
 // mapRank returns the place of the caller in such a topology, without asking.
 func (c *Comm) mapRank(arcs [][]topology.Arc, more topology.Candidates) int {
-	if c.rank >= len(arcs) {
+	if c.comm.rank >= len(arcs) {
 		return Undefined
 	}
 	hosts := c.hosts()
 	if hosts == nil {
-		return c.rank
+		return c.comm.rank
 	}
-	return slices.Index(topology.Arrange(hosts[:len(arcs)], arcs, more), c.rank)
+	return slices.Index(topology.Arrange(hosts[:len(arcs)], arcs, more), c.comm.rank)
 }
 
 // reorderedGraph makes a graph of what each rank of c knows of the node with its

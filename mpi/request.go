@@ -10,7 +10,7 @@ import (
 // A Request is a started operation (MPI_Request). It stays valid after it is done; [Request.Free]
 // gives it back for reuse. Its methods may be called from any goroutine.
 type Request struct {
-	request
+	request request
 
 	// told is true once Waitany, Waitsome, Testany or Testsome has returned r.
 	told        atomic.Bool
@@ -25,7 +25,7 @@ var userRequests = sync.Pool{New: func() any { return new(Request) }}
 func newRequest(w *World) *Request {
 	r := userRequests.Get().(*Request)
 	r.w = w
-	r.init(w.eng)
+	r.request.init(w.eng)
 	r.told.Store(false)
 	return r
 }
@@ -33,8 +33,8 @@ func newRequest(w *World) *Request {
 // doneRequest returns a request that is complete from the start.
 func doneRequest(w *World, st Status, err error) *Request {
 	r := newRequest(w)
-	r.status = status(st)
-	r.complete(err)
+	r.request.status = status(st)
+	r.request.complete(err)
 	return r
 }
 
@@ -44,9 +44,9 @@ func goRequest(w *World, f func() (Status, error)) *Request {
 	r := newRequest(w)
 	goRecover(func() error {
 		st, err := f()
-		r.status = status(st)
+		r.request.status = status(st)
 		return err
-	}, r.complete)
+	}, r.request.complete)
 	return r
 }
 
@@ -57,9 +57,9 @@ func goRequest(w *World, f func() (Status, error)) *Request {
 func (r *Request) Wait(ctx context.Context) (Status, error) {
 	w := r.w
 	t := w.enter()
-	st, err := r.wait(ctx)
-	if err != nil && r.done.Load() { // perhaps only since ctx ended: that it is done counts
-		st, err = r.status, r.raise()
+	st, err := r.request.wait(ctx)
+	if err != nil && r.request.done.Load() { // perhaps only since ctx ended: that it is done counts
+		st, err = r.request.status, r.raise()
 	}
 	w.leave(t, "Wait", st.Bytes, err)
 	return Status(st), err
@@ -71,7 +71,7 @@ func (r *Request) Wait(ctx context.Context) (Status, error) {
 func (r *Request) Test() (st Status, done bool, err error) {
 	w := r.w
 	t := w.enter()
-	got, done, err := r.test()
+	got, done, err := r.request.test()
 	if err != nil && done {
 		err = r.raise()
 	}
@@ -83,7 +83,7 @@ func (r *Request) Test() (st Status, done bool, err error) {
 // memory be reused at once. If r is not done, the operation goes on and uses its buffer until it is
 // done (MPI-4.1, Section 3.7.3).
 func (r *Request) Free() {
-	if r.done.Load() && r.clear() {
+	if r.request.done.Load() && r.request.clear() {
 		r.w, r.comm, r.generalized = nil, nil, nil
 		userRequests.Put(r)
 	}
@@ -102,9 +102,9 @@ func (r *Request) Free() {
 func (r *Request) Cancel() bool {
 	if g := r.generalized; g != nil {
 		if g.canceled != nil {
-			g.canceled(r.done.Load())
+			g.canceled(r.request.done.Load())
 		}
-		return r.done.Load() && errors.Is(r.err, ErrCanceled)
+		return r.request.done.Load() && errors.Is(r.request.err, ErrCanceled)
 	}
-	return r.cancel(ErrCanceled)
+	return r.request.cancel(ErrCanceled)
 }

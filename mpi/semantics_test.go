@@ -197,7 +197,7 @@ func TestUnexpectedIsBounded(t *testing.T) {
 		e := w.eng
 		e.mu.Lock()
 		held := 0
-		for _, m := range c.ctx[slotUser].messages(func(m *message) bool { return m.kind == envelope.Eager }) {
+		for _, m := range c.comm.ctx[slotUser].messages(func(m *message) bool { return m.kind == envelope.Eager }) {
 			held += int(cost(int(m.length)))
 		}
 		e.mu.Unlock()

@@ -73,7 +73,7 @@ func copied[T Element](c *Comm, buf []T, stag, src, rtag int) ([]byte, slot, *bu
 // fail, and a receive that has matched cannot be undone.
 func (c *Comm) both(ss slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int, mem *bufpool.Buffer) (*Request, error) {
 	if src != ProcNull {
-		if err := c.checkSource(rs, src); err != nil {
+		if err := c.comm.checkSource(rs, src); err != nil {
 			mem.Put()
 			return nil, err
 		}

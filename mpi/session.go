@@ -136,7 +136,7 @@ func (s *Session) IntercommFromGroups(ctx context.Context, local Group, leader i
 		return nil, err
 	}
 	defer c.Free()
-	if err := c.checkPeer(slotComm, leader); err != nil {
+	if err := c.comm.checkPeer(slotComm, leader); err != nil {
 		return nil, err
 	}
 	e := s.w.eng
@@ -157,14 +157,14 @@ func (s *Session) IntercommFromGroups(ctx context.Context, local Group, leader i
 		side, both = 1, slices.Concat(theirs, ours)
 	}
 	id := s.w.groupID("intercomm", tag, both)
-	return s.made(s.w.newIntercomm(id, slices.Clone(local.ranks), c.rank, other, side, info)), nil
+	return s.made(s.w.newIntercomm(id, slices.Clone(local.ranks), c.comm.rank, other, side, info)), nil
 }
 
 // made records c as one to free at the end of the session.
 func (s *Session) made(c *Comm) *Comm {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.comms = slices.DeleteFunc(s.comms, func(c *Comm) bool { return c.freed.Load() })
+	s.comms = slices.DeleteFunc(s.comms, func(c *Comm) bool { return c.comm.freed.Load() })
 	s.comms = append(s.comms, c)
 	return c
 }
@@ -212,11 +212,11 @@ func (w *World) groupID(kind, tag string, members []byte) uint64 {
 // spread gives all ranks of the group the message of the leader.
 func (x leaders) spread(ctx context.Context, said []byte) ([]byte, error) {
 	c := x.local
-	if c.rank != x.leader {
+	if c.comm.rank != x.leader {
 		return x.recvResult(ctx, maxLeaderMessage)
 	}
 	for r := range c.group {
-		if r == c.rank {
+		if r == c.comm.rank {
 			continue
 		}
 		if err := x.sendResult(ctx, r, said, nil); err != nil {

@@ -480,7 +480,7 @@ func TestSharedWithoutPolling(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for !r.done.Load() {
+		for !r.request.done.Load() {
 			runtime.Gosched()
 		}
 		close(passed)

@@ -155,7 +155,7 @@ func (w *World) connectParent(ctx context.Context) error {
 func (w *World) Parent() *Comm {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.parent == nil || w.parent.freed.Load() {
+	if w.parent == nil || w.parent.comm.freed.Load() {
 		return nil
 	}
 	return w.parent

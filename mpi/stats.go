@@ -84,7 +84,7 @@ func (w *World) Tunables() []Tunable {
 	return []Tunable{
 		{"WEFT_TRANSPORT", o.transport, "transport: see WithTransport"},
 		{"WEFT_EAGER", formatSize(o.eager), "longest message sent without asking, in bytes"},
-		{"WEFT_RENDEZVOUS", rendezvousNames[w.world.hints.Load().rendezvous], "how longer ones travel: see WithRendezvous"},
+		{"WEFT_RENDEZVOUS", rendezvousNames[w.world.comm.hints.Load().rendezvous], "how longer ones travel: see WithRendezvous"},
 		{"WEFT_STREAMS", formatSize(o.streams), "streams that the tags are spread over"},
 		{"WEFT_UNEXPECTED", formatSize(o.unexpected), "memory for messages that came before their receives, in bytes"},
 		{"WEFT_SPIN", w.eng.prog.choose.Max().String(), "how long a waiting goroutine polls, with nothing coming, before it parks"},

@@ -26,13 +26,13 @@ func waitall(ctx context.Context, reqs []*Request) ([]Status, error) {
 		if r == nil {
 			continue
 		}
-		if err := r.await(ctx); errors.Is(err, ErrProcFailedPending) {
+		if err := r.request.await(ctx); errors.Is(err, ErrProcFailedPending) {
 			errs = append(errs, fmt.Errorf("request %d: %w", i, err))
 			continue
 		} else if err != nil {
 			return nil, err
 		}
-		sts[i] = Status(r.status)
+		sts[i] = Status(r.request.status)
 		if err := r.raise(); err != nil {
 			errs = append(errs, fmt.Errorf("request %d: %w", i, err))
 		}
@@ -61,12 +61,12 @@ func waitany(ctx context.Context, reqs []*Request) (int, Status, error) {
 			return Undefined, Status{}, err
 		}
 		switch r := reqs[i]; {
-		case r.done.Load():
+		case r.request.done.Load():
 			if r.retire() {
-				return i, Status(r.status), r.raise()
+				return i, Status(r.request.status), r.raise()
 			}
 		default:
-			if err := r.pendingFailure(); err != nil { // nil: acknowledged meanwhile, or done
+			if err := r.request.pendingFailure(); err != nil { // nil: acknowledged meanwhile, or done
 				return i, Status{}, err
 			}
 		}
@@ -100,7 +100,7 @@ func waitsome(ctx context.Context, reqs []*Request) ([]int, error) {
 		if done := testsome(reqs); len(done) > 0 {
 			return done, nil
 		}
-		if err := reqs[i].pendingFailure(); err != nil { // nil: acknowledged meanwhile, or done
+		if err := reqs[i].request.pendingFailure(); err != nil { // nil: acknowledged meanwhile, or done
 			return nil, err
 		}
 	}
@@ -121,7 +121,7 @@ func testall(reqs []*Request) bool {
 		if r == nil {
 			continue
 		}
-		if _, ok, _ := r.test(); !ok {
+		if _, ok, _ := r.request.test(); !ok {
 			return false
 		}
 	}
@@ -144,7 +144,7 @@ func testany(reqs []*Request) (int, Status, error) {
 		if !r.active() {
 			continue
 		}
-		if st, ok, err := r.test(); ok && r.retire() {
+		if st, ok, err := r.request.test(); ok && r.retire() {
 			return i, Status(st), err
 		}
 	}
@@ -164,7 +164,7 @@ func Testsome(reqs ...*Request) []int {
 func testsome(reqs []*Request) []int {
 	var out []int
 	for i, r := range reqs {
-		if r.active() && r.done.Load() && r.retire() {
+		if r.active() && r.request.done.Load() && r.retire() {
 			out = append(out, i)
 		}
 	}
@@ -182,8 +182,8 @@ func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 			if !r.active() {
 				continue
 			}
-			some, eng = true, r.eng
-			if r.done.Load() || r.pendingFailure() != nil {
+			some, eng = true, r.request.eng
+			if r.request.done.Load() || r.request.pendingFailure() != nil {
 				found = i
 				return true
 			}
@@ -205,10 +205,10 @@ func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 		if !r.active() {
 			continue
 		}
-		if !r.addWaiter(w) {
+		if !r.request.addWaiter(w) {
 			for _, q := range reqs[:i] {
 				if q != nil {
-					q.dropWaiter(w)
+					q.request.dropWaiter(w)
 				}
 			}
 			return i, nil
@@ -217,7 +217,7 @@ func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 	defer func() {
 		for _, r := range reqs {
 			if r != nil {
-				r.dropWaiter(w)
+				r.request.dropWaiter(w)
 			}
 		}
 	}()

@@ -11,13 +11,13 @@ import (
 // winComm is a communicator as the engine of windows sees it.
 type winComm Comm
 
-func (c *winComm) Rank() int { return c.rank }
+func (c *winComm) Rank() int { return c.comm.rank }
 
-func (c *winComm) Size() int { return len(c.peers) }
+func (c *winComm) Size() int { return len(c.comm.peers) }
 
-func (c *winComm) Usable() error { return c.usable() }
+func (c *winComm) Usable() error { return c.comm.usable() }
 
-func (c *winComm) Failure(rank int) error { return c.peers[rank].failure() }
+func (c *winComm) Failure(rank int) error { return c.comm.peers[rank].failure() }
 
 func (c *winComm) Free() { (*Comm)(c).Free() }
 
@@ -30,31 +30,31 @@ func modeOf(held bool) sendMode {
 }
 
 func (c *winComm) Send(ctx context.Context, b []byte, to, tag int, held bool) error {
-	return c.send(ctx, slotWin, modeOf(held), b, to, tag)
+	return c.comm.send(ctx, slotWin, modeOf(held), b, to, tag)
 }
 
 func (c *winComm) Isend(b []byte, to, tag int, held bool) (rma.Request, error) {
-	r, err := c.isend(slotWin, modeOf(held), b, to, tag)
+	r, err := c.comm.isend(slotWin, modeOf(held), b, to, tag)
 	if err != nil {
 		return nil, err
 	}
 	return (*winRequest)(r), nil
 }
 
-func (c *winComm) FlushSends() { c.eng.coalescer.flushBeforeWait() }
+func (c *winComm) FlushSends() { c.comm.eng.coalescer.flushBeforeWait() }
 
 func (c *winComm) Recv(ctx context.Context, b []byte, from, tag int) (int, error) {
-	st, err := c.recv(ctx, slotWin, b, from, tag)
+	st, err := c.comm.recv(ctx, slotWin, b, from, tag)
 	return st.Bytes, err
 }
 
 func (c *winComm) Receive(ctx context.Context, b []byte, from, tag int) (int, error) {
-	st, err := c.recvInternal(ctx, slotWin, b, from, tag)
+	st, err := c.comm.recvInternal(ctx, slotWin, b, from, tag)
 	return st.Bytes, err
 }
 
 func (c *winComm) Irecv(b []byte, from, tag int) (rma.Request, error) {
-	r, err := c.irecv(slotWin, b, from, tag)
+	r, err := c.comm.irecv(slotWin, b, from, tag)
 	if err != nil {
 		return nil, err
 	}
@@ -65,9 +65,9 @@ func (c *winComm) Inbox(from, tag int, found func()) rma.Inbox {
 	return &winInbox{c: &c.comm, from: from, tag: tag, arrival: waiter{found: found}}
 }
 
-func (c *winComm) Attend(s rma.Service) bool { return c.eng.prog.hook.add(s) }
+func (c *winComm) Attend(s rma.Service) bool { return c.comm.eng.prog.hook.add(s) }
 
-func (c *winComm) Serves() { c.eng.prog.hook.used.Store(true) }
+func (c *winComm) Serves() { c.comm.eng.prog.hook.used.Store(true) }
 
 func (c *winComm) Barrier(ctx context.Context) error { return Barrier(ctx, (*Comm)(c)) }
 
@@ -85,17 +85,19 @@ func (c *winComm) Device() (*rdmadev.Device, error) { return c.w.rdmaDevice() }
 
 func (c *winComm) Handle(rank int) int32 { return c.group[rank] }
 
-func (c *winComm) Counters(rank int) *rdmadev.Counters { return &c.peers[rank].rdma }
+func (c *winComm) Counters(rank int) *rdmadev.Counters { return &c.comm.peers[rank].rdma }
 
 func (c *winComm) Host() int { return c.w.hostColor() }
 
-func (c *winComm) Name() string { return fmt.Sprint(c.id, c.eng.appendNames(nil, c.group[:1])) }
+func (c *winComm) Name() string {
+	return fmt.Sprint(c.comm.id, c.comm.eng.appendNames(nil, c.group[:1]))
+}
 
 func (c *winComm) Shares() bool { return c.w.shared.active() }
 
 func (c *winComm) Process(rank int) (pid int, ok bool) {
-	l := sharedLink(c.peers[rank])
-	if rank == c.rank || l == nil || l.theirs == nil {
+	l := sharedLink(c.comm.peers[rank])
+	if rank == c.comm.rank || l == nil || l.theirs == nil {
 		return 0, false
 	}
 	return l.pid, true

@@ -130,9 +130,9 @@ func (w *World) openComm(c *Comm, to []int32, info Info) *Comm {
 	for i, r := range to {
 		peers[i] = w.eng.peer(r)
 	}
-	c.init(w.eng, peers, c, c.forget)
+	c.comm.init(w.eng, peers, c, c.forget)
 	c.readHints()
-	c.checkMembers()
+	c.comm.checkMembers()
 	w.ft.Adopt(ftComm{c})
 	return c
 }
@@ -325,7 +325,7 @@ func (w *World) join(ctx context.Context, f jobTransport) error {
 	go w.ft.run()
 	w.joined.Store(true)
 	w.recordJoined()
-	w.eng.prepareRendezvous(w.world.hints.Load())
+	w.eng.prepareRendezvous(w.world.comm.hints.Load())
 	return w.boot.Barrier(ctx)
 }
 
@@ -373,8 +373,8 @@ const (
 func (c *Comm) barrier(ctx context.Context) error {
 	n := len(c.group)
 	for k, d := 0, 1; d < n; k, d = k+1, 2*d {
-		to, from := (c.rank+d)%n, (c.rank-d+n)%n
-		if _, err := c.sendrecv(ctx, slotComm, nil, to, tagBarrier+k, slotComm, nil, from, tagBarrier+k); err != nil {
+		to, from := (c.comm.rank+d)%n, (c.comm.rank-d+n)%n
+		if _, err := c.comm.sendrecv(ctx, slotComm, nil, to, tagBarrier+k, slotComm, nil, from, tagBarrier+k); err != nil {
 			return err
 		}
 	}
@@ -386,24 +386,24 @@ func (c *Comm) allgatherPairs(ctx context.Context, a, b int64) ([][2]int64, erro
 	const size = 16
 	n := len(c.group)
 	all := make([]byte, size*n)
-	own := all[size*c.rank:][:size]
+	own := all[size*c.comm.rank:][:size]
 	binary.BigEndian.PutUint64(own, uint64(a))
 	binary.BigEndian.PutUint64(own[8:], uint64(b))
-	if c.rank != 0 {
-		if err := c.send(ctx, slotComm, sendStandard, own, 0, tagPairs); err != nil {
+	if c.comm.rank != 0 {
+		if err := c.comm.send(ctx, slotComm, sendStandard, own, 0, tagPairs); err != nil {
 			return nil, err
 		}
-		if _, err := c.recv(ctx, slotComm, all, 0, tagPairs+1); err != nil {
+		if _, err := c.comm.recv(ctx, slotComm, all, 0, tagPairs+1); err != nil {
 			return nil, err
 		}
 	} else {
 		for r := 1; r < n; r++ {
-			if _, err := c.recv(ctx, slotComm, all[size*r:][:size], r, tagPairs); err != nil {
+			if _, err := c.comm.recv(ctx, slotComm, all[size*r:][:size], r, tagPairs); err != nil {
 				return nil, err
 			}
 		}
 		for r := 1; r < n; r++ {
-			if err := c.send(ctx, slotComm, sendStandard, all, r, tagPairs+1); err != nil {
+			if err := c.comm.send(ctx, slotComm, sendStandard, all, r, tagPairs+1); err != nil {
 				return nil, err
 			}
 		}
