@@ -185,7 +185,7 @@ func (e *engine) begin(f *messageParser, body []byte) (taken int, err error) {
 		return 0, e.sendBody(p, v)
 	case envelope.WriteFIN:
 		if e.bulk != nil {
-			e.bulk.onWriteFIN(p, v.ID)
+			e.bulk.HandleWriteFIN(p, v.ID)
 		}
 	case envelope.ReadFIN:
 		return 0, e.onReadFIN(p, v.ID)
@@ -444,11 +444,11 @@ func (e *engine) sendCTS(r *request, p *peer, id uint64, how proposal) {
 		return
 	}
 	rdma := (how.write || how.offer) && e.bulk != nil && p.handle != int32(e.rank) && r.reduce.red == nil
-	if rdma && !e.bulk.ready(func() { e.sendCTS(r, p, id, how) }) {
+	if rdma && !e.bulk.Ready(func() { e.sendCTS(r, p, id, how) }) {
 		return // the device is being opened: a goroutine calls sendCTS again
 	}
 	if rdma && how.write {
-		if g, ok := e.bulk.expose(r); ok {
+		if g, ok := e.bulk.Expose(r); ok {
 			v.Kind, v.Key = envelope.CTSKey, g
 		}
 	}
@@ -463,7 +463,7 @@ func (e *engine) sendCTS(r *request, p *peer, id uint64, how proposal) {
 		return
 	}
 	if rdma && how.offer {
-		e.bulk.read(f)
+		e.bulk.Read(f)
 		return
 	}
 	if l := p.shared.Load(); l != nil && how.cma && r.reduce.red == nil {

@@ -33,28 +33,28 @@ const (
 type bulkMover interface {
 	// ready reports whether the other methods may be called: the device is open, or cannot be
 	// opened. If not, a new goroutine tries to open it and then calls later.
-	ready(later func()) bool
+	Ready(later func()) bool
 	// prepare opens the device before it returns. It must not be called from an upcall of the
 	// transport.
-	prepare()
+	Prepare()
 	// expose registers the buffer of r for RDMA Write by the peer that r has matched, and returns
 	// its key. It reports false if that is not possible.
-	expose(r *request) (envelope.Key, bool)
+	Expose(r *request) (envelope.Key, bool)
 	// write writes v.Length bytes of send r to the memory that v.Key names, and then notifies the
 	// receiver. It does not block. When the receiver has confirmed (WriteFIN) and the queue pair
 	// has released the buffer, r gets an event. If the connection is lost before, the body is sent
 	// as a message.
-	write(r *request, v *envelope.Header)
-	// onWriteFIN records that receive id of p has the body that was written to it.
-	onWriteFIN(p *peer, id uint64)
+	Write(r *request, v *envelope.Header)
+	// HandleWriteFIN records that receive id of p has the body that was written to it.
+	HandleWriteFIN(p *peer, id uint64)
 	// offer registers the buffer of send r for RDMA Read by its peer, and returns its key. It
 	// reports false if that is not possible.
-	offer(r *request) (envelope.Key, bool)
+	Offer(r *request) (envelope.Key, bool)
 	// read reads the body of a receive, and then calls engine.readDone or engine.readFailed,
 	// perhaps before it returns. It does not block.
-	read(f fetch)
+	Read(f fetch)
 	// poll processes completions, and reports whether there were any.
-	poll() bool
+	Poll() bool
 }
 
 // exposure is the buffer of a receive that RDMA may write to.
@@ -120,16 +120,16 @@ type fetch struct {
 // that go as messages.
 func (e *engine) prepareRendezvous(h *hints) {
 	if e.bulk != nil && h.rendezvous == rendezvousRead {
-		e.bulk.prepare()
+		e.bulk.Prepare()
 	}
 }
 
 // offer adds to the RTS v of the send r the key of its buffer, if the device is open.
 func (e *engine) offer(r *request, v *envelope.Header) {
-	if e.bulk == nil || v.Length == 0 || r.peer.handle == int32(e.rank) || !e.bulk.ready(func() {}) {
+	if e.bulk == nil || v.Length == 0 || r.peer.handle == int32(e.rank) || !e.bulk.Ready(func() {}) {
 		return
 	}
-	v.Key, v.HasKey = e.bulk.offer(r)
+	v.Key, v.HasKey = e.bulk.Offer(r)
 }
 
 // afterReads calls then once the receiver does not read the buffer of r any more: see Offer. r

@@ -49,11 +49,11 @@ func (k *chaos) addBulk() *chaosBulks {
 	return b
 }
 
-func (b *chaosBulk) poll() bool { return false }
+func (b *chaosBulk) Poll() bool { return false }
 
-func (b *chaosBulk) prepare() {}
+func (b *chaosBulk) Prepare() {}
 
-func (b *chaosBulk) ready(later func()) bool {
+func (b *chaosBulk) Ready(later func()) bool {
 	if b.k.rng.IntN(8) > 0 {
 		return true
 	}
@@ -61,7 +61,7 @@ func (b *chaosBulk) ready(later func()) bool {
 	return false
 }
 
-func (b *chaosBulk) expose(r *request) (g envelope.Key, ok bool) {
+func (b *chaosBulk) Expose(r *request) (g envelope.Key, ok bool) {
 	if b.k.rng.IntN(8) == 0 {
 		return g, false
 	}
@@ -72,7 +72,7 @@ func (b *chaosBulk) expose(r *request) (g envelope.Key, ok bool) {
 	return envelope.Key{STag: x.stag, Port: uint16(b.e.rank)}, true
 }
 
-func (b *chaosBulk) write(r *request, v *envelope.Header) {
+func (b *chaosBulk) Write(r *request, v *envelope.Header) {
 	m := &bodyWrite{Write: rdmadev.Write{ID: v.PeerID, Buf: r.buf[:v.Length]}, r: r}
 	n := int(v.Length)
 	stag, to := v.Key.STag, b.k.worlds[v.Key.Port].eng
@@ -106,7 +106,7 @@ func (b *chaosBulk) write(r *request, v *envelope.Header) {
 	b.k.todo = append(b.k.todo, step)
 }
 
-func (b *chaosBulk) onWriteFIN(p *peer, id uint64) {
+func (b *chaosBulk) HandleWriteFIN(p *peer, id uint64) {
 	if m := b.unsure[bodyKey{p, id}]; m != nil {
 		delete(b.unsure, bodyKey{p, id})
 		m.r.event(nil)
@@ -132,7 +132,7 @@ func (x *chaosOffer) Withdraw(then func(bool)) {
 	x.b.k.todo = append(x.b.k.todo, func() { then(false) })
 }
 
-func (b *chaosBulk) offer(r *request) (g envelope.Key, ok bool) {
+func (b *chaosBulk) Offer(r *request) (g envelope.Key, ok bool) {
 	if b.k.rng.IntN(8) == 0 {
 		return g, false
 	}
@@ -147,7 +147,7 @@ type chaosRead struct{ gone bool }
 
 func (x *chaosRead) Withdraw() { x.gone = true }
 
-func (b *chaosBulk) read(f fetch) {
+func (b *chaosBulk) Read(f fetch) {
 	x, done := new(chaosRead), 0
 	buf := f.r.buf
 	f.r.exposed = x

@@ -139,7 +139,7 @@ type halfWriter struct {
 	conn chan *verbs.QP
 }
 
-func (h *halfWriter) write(r *request, v *envelope.Header) {
+func (h *halfWriter) Write(r *request, v *envelope.Header) {
 	d, g := h.open.Load(), v.Key
 	go func() {
 		h.conn <- d.Connect((*rdmaPeer)(r.peer), &g)
@@ -374,8 +374,8 @@ type offerNotes struct {
 	offers map[*request]bulkOffer
 }
 
-func (o *offerNotes) offer(r *request) (g envelope.Key, ok bool) {
-	if g, ok = o.rdmaBulk.offer(r); ok {
+func (o *offerNotes) Offer(r *request) (g envelope.Key, ok bool) {
+	if g, ok = o.rdmaBulk.Offer(r); ok {
 		o.offers[r] = r.offered.(bulkOffer)
 	}
 	return g, ok

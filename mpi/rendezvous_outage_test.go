@@ -161,7 +161,7 @@ func withOutages(t *testing.T, seed uint64, ranks int, f func(ctx context.Contex
 		})
 		err := RunLocal(ctx, ranks, func(ctx context.Context, w *World) error {
 			bulk := w.eng.bulk.(*rdmaBulk)
-			bulk.prepare()
+			bulk.Prepare()
 			if bulk.open.Load() != nil {
 				o.mu.Lock()
 				o.ports[w.rdma.dev.Verbs().Addr().Port] = true

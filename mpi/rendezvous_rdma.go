@@ -21,7 +21,7 @@ type rdmaBulk struct {
 
 // ready implements bulkMover. Opening a device takes locks of the transport, so it is not done in
 // an upcall.
-func (b *rdmaBulk) ready(later func()) bool {
+func (b *rdmaBulk) Ready(later func()) bool {
 	if b.open.Load() != nil || b.failed.Load() {
 		return true
 	}
@@ -40,9 +40,9 @@ func (b *rdmaBulk) ready(later func()) bool {
 }
 
 // prepare implements bulkMover.
-func (b *rdmaBulk) prepare() {
+func (b *rdmaBulk) Prepare() {
 	open := make(chan struct{})
-	if !b.ready(func() { close(open) }) {
+	if !b.Ready(func() { close(open) }) {
 		<-open
 	}
 }
@@ -61,13 +61,13 @@ func (b *rdmaBulk) openBulk() (*rdmadev.Bulk, error) {
 }
 
 // poll implements bulkMover.
-func (b *rdmaBulk) poll() bool {
+func (b *rdmaBulk) Poll() bool {
 	d := b.open.Load()
 	return d != nil && d.Poll()
 }
 
 // expose implements bulkMover.
-func (b *rdmaBulk) expose(r *request) (key envelope.Key, ok bool) {
+func (b *rdmaBulk) Expose(r *request) (key envelope.Key, ok bool) {
 	d := b.open.Load()
 	if d == nil {
 		return key, false
@@ -91,7 +91,7 @@ type bodyWrite struct {
 }
 
 // write implements bulkMover.
-func (b *rdmaBulk) write(r *request, v *envelope.Header) {
+func (b *rdmaBulk) Write(r *request, v *envelope.Header) {
 	w := &bodyWrite{r: r}
 	w.Write = rdmadev.Write{Sender: w, To: (*rdmaPeer)(r.peer), ID: v.PeerID, Buf: r.buf[:v.Length], Key: v.Key}
 	start := func() {
@@ -101,7 +101,7 @@ func (b *rdmaBulk) write(r *request, v *envelope.Header) {
 		}
 		w.Start()
 	}
-	if b.ready(start) {
+	if b.Ready(start) {
 		start()
 	}
 }
@@ -119,8 +119,8 @@ func (w *bodyWrite) WriteLost() {
 	w.r.eng.sendBodyMessage(w.r, w.ID, len(w.Buf), envelope.FlagAgain)
 }
 
-// onWriteFIN implements bulkMover.
-func (b *rdmaBulk) onWriteFIN(p *peer, id uint64) {
+// HandleWriteFIN implements bulkMover.
+func (b *rdmaBulk) HandleWriteFIN(p *peer, id uint64) {
 	if d := b.open.Load(); d != nil {
 		d.Confirm((*rdmaPeer)(p), id)
 	}
@@ -130,7 +130,7 @@ func (b *rdmaBulk) onWriteFIN(p *peer, id uint64) {
 type bulkOffer struct{ *rdmadev.Offering }
 
 // offer implements bulkMover.
-func (b *rdmaBulk) offer(r *request) (key envelope.Key, ok bool) {
+func (b *rdmaBulk) Offer(r *request) (key envelope.Key, ok bool) {
 	d := b.open.Load()
 	if d == nil {
 		return key, false
@@ -159,7 +159,7 @@ type bodyRead struct {
 }
 
 // read implements bulkMover.
-func (b *rdmaBulk) read(f fetch) {
+func (b *rdmaBulk) Read(f fetch) {
 	e, d := b.eng, b.open.Load()
 	if d == nil {
 		e.readFailed(&f)

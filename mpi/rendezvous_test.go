@@ -212,7 +212,7 @@ func TestRendezvousLimits(t *testing.T) {
 func openedBulk(w *World) *rdmaBulk {
 	b := w.eng.bulk.(*rdmaBulk)
 	open := make(chan struct{})
-	if !b.ready(func() { close(open) }) {
+	if !b.Ready(func() { close(open) }) {
 		<-open
 	}
 	return b
@@ -225,13 +225,13 @@ func holdMemory(b *rdmaBulk, method string) (free func(), err error) {
 		r := getRequest(b.eng)
 		r.buf, r.status.Bytes = make([]byte, 1), 1
 		if method == RendezvousRead {
-			if _, ok := b.offer(r); !ok {
+			if _, ok := b.Offer(r); !ok {
 				return nil, errors.New("no offer")
 			}
 			held = append(held, func() { r.afterReads(func(bool) {}) })
 			continue
 		}
-		if _, ok := b.expose(r); !ok {
+		if _, ok := b.Expose(r); !ok {
 			return nil, errors.New("no grant")
 		}
 		held = append(held, func() { r.revokeKey() })

@@ -229,7 +229,7 @@ func (e *engine) sendBodyAs(r *request, v *envelope.Header) {
 	case v.Length == 0:
 		r.event(nil)
 	case v.Kind == envelope.CTSKey && e.bulk != nil:
-		e.bulk.write(r, v)
+		e.bulk.Write(r, v)
 	default:
 		e.sendBodyMessage(r, v.PeerID, int(v.Length), 0)
 	}

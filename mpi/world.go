@@ -344,7 +344,7 @@ func (w *World) setSpin(crowded bool, f jobTransport) {
 		base := poll
 		poll = func() bool {
 			worked := base()
-			return b.poll() || worked
+			return b.Poll() || worked
 		}
 	}
 	if w.shared != nil && poll != nil {
