@@ -58,7 +58,7 @@ func TestFreeCompletesWhatIsPending(t *testing.T) {
 				}
 				blocked <- err
 			}()
-			for d.w.eng.waitingIn(d.comm.ctx[slotUser]) < 2 {
+			for waitingIn(d.w.eng, d.comm.ctx[slotUser]) < 2 {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
@@ -126,7 +126,7 @@ func TestFreeCompletesWhatIsPending(t *testing.T) {
 }
 
 // waitingIn counts the receives and probes that wait in a context.
-func (e *engine) waitingIn(x *matchContext) int {
+func waitingIn(e *engine, x *matchContext) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return x.exact + x.anyTag + x.anyBoth + len(x.probers)

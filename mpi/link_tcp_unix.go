@@ -133,34 +133,3 @@ func readFD(fd int, b []byte) (int, error) {
 		return max(n, 0), err
 	}
 }
-
-// directRoom returns how many bytes of the body in progress can be placed without a copy.
-func (f *messageParser) directRoom() int {
-	if !f.busy || f.dest != destReceive {
-		return 0
-	}
-	r := f.r
-	r.place.Lock()
-	defer r.place.Unlock()
-	if r.reduce.red != nil {
-		return 0
-	}
-	return int(min(f.size, uint64(len(r.buf)))) - int(f.off)
-}
-
-// placeWith has read place bytes of the body in progress directly.
-func (f *messageParser) placeWith(read func([]byte) (int, error)) (n int, err error) {
-	r := f.r
-	r.place.Lock()
-	if end := min(f.size, uint64(len(r.buf))); f.off < end {
-		n, err = read(r.buf[f.off:end])
-	}
-	r.place.Unlock()
-	if n > 0 {
-		f.off += uint64(n)
-		if f.off == f.size {
-			f.end()
-		}
-	}
-	return n, err
-}

@@ -166,3 +166,34 @@ func (f *messageParser) abort(err error) {
 		f.p.e.messageLost(m, err)
 	}
 }
+
+// directRoom returns how many bytes of the body in progress can be placed without a copy.
+func (f *messageParser) directRoom() int {
+	if !f.busy || f.dest != destReceive {
+		return 0
+	}
+	r := f.r
+	r.place.Lock()
+	defer r.place.Unlock()
+	if r.reduce.red != nil {
+		return 0
+	}
+	return int(min(f.size, uint64(len(r.buf)))) - int(f.off)
+}
+
+// placeWith has read place bytes of the body in progress directly.
+func (f *messageParser) placeWith(read func([]byte) (int, error)) (n int, err error) {
+	r := f.r
+	r.place.Lock()
+	if end := min(f.size, uint64(len(r.buf))); f.off < end {
+		n, err = read(r.buf[f.off:end])
+	}
+	r.place.Unlock()
+	if n > 0 {
+		f.off += uint64(n)
+		if f.off == f.size {
+			f.end()
+		}
+	}
+	return n, err
+}
