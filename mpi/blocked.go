@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // Report to the launcher of what a rank waits for when a job does not end: the calls of its
@@ -129,18 +131,18 @@ func (w *World) missing() []string {
 		comm string
 	}
 	count := make(map[wait]int)
-	w.eng.eachPosted(func(owner any, s slot, src, tag int32) {
-		if s != slotUser && s != slotColl {
+	w.eng.EachPosted(func(owner any, s p2p.Slot, src, tag int32) {
+		if s != p2p.SlotUser && s != p2p.SlotColl {
 			return
 		}
 		v := wait{what: "a message", peer: src, tag: tag, comm: string(appendComm(nil, owner.(*Comm)))}
-		if s == slotColl {
+		if s == p2p.SlotColl {
 			v.what, v.tag = "a collective's message", 0
 		}
 		count[v]++
 	})
-	for _, p := range w.eng.awaited() {
-		count[wait{what: "an answer", peer: int32(p.rank), tag: -1}]++
+	for _, p := range w.eng.Awaited() {
+		count[wait{what: "an answer", peer: int32(p.Rank), tag: -1}]++
 	}
 	var out []wait
 	for v := range count {

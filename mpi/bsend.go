@@ -3,6 +3,7 @@ package mpi
 import (
 	"github.com/weftstack/weft/internal/bufpool"
 	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // Bsend copies buf and returns at once, whether or not a receive is posted (MPI-4.1, Section 3.6).
@@ -33,12 +34,12 @@ func ibsend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 		return nil, err
 	}
 	m := bufpool.Get(len(b))
-	r, err := c.isend(s, sendStandard, copyOf(m, b), dst, tag)
+	r, err := c.isend(s, p2p.SendStandard, copyOf(m, b), dst, tag)
 	if err != nil {
 		m.Put()
 		return nil, err
 	}
-	if r.request.done.Load() && r.request.err == nil {
+	if r.request.Finished.Load() && r.request.Err == nil {
 		m.Put() // else the collector takes it
 	}
 	return r, nil

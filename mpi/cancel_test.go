@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // Sends that nobody receives can be cancelled, and leave nothing behind: later
@@ -65,7 +66,7 @@ func TestCancelSend(t *testing.T) {
 			}
 		}
 		c.SetErrorHandler(nil)
-		if n, a := w.eng.ids.len(), c.comm.peers[1].announced.Load(); n != 0 || a != 0 {
+		if n, a := w.eng.IDs.Len(), c.comm.Peers[1].Announced.Load(); n != 0 || a != 0 {
 			return fmt.Errorf("%d requests, %d announced messages are left", n, a)
 		}
 		short, err := Isend(c, []byte{10}, 1, 0)
@@ -168,14 +169,14 @@ func TestWithdrawnUnasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(0, 2, o, nil)
-	p := w.eng.peers[1]
-	for _, r := range []*request{{eng: w.eng, peer: p}, {eng: w.eng, peer: p, ctx: w.world.comm.ctx[slotUser], canceling: true}} {
-		v := envelope.Header{Kind: envelope.Canceled, ID: w.eng.ids.add(r, p)}
+	p := w.eng.Peers[1]
+	for _, r := range []*p2p.Request{{Engine: w.eng, Peer: p}, {Engine: w.eng, Peer: p, Context: w.world.comm.Contexts[p2p.SlotUser], Canceling: true}} {
+		v := envelope.Header{Kind: envelope.Canceled, ID: w.eng.IDs.Add(r, p)}
 		var hdr [envelope.MaxLen]byte
-		if _, err := p.parsers[0].parse(v.Encode(&hdr)); !errors.Is(err, ErrProtocol) || !r.done.Load() {
-			t.Errorf("error %v, request done: %v", err, r.done.Load())
+		if _, err := p.Parsers[0].Parse(v.Encode(&hdr)); !errors.Is(err, ErrProtocol) || !r.Finished.Load() {
+			t.Errorf("error %v, request done: %v", err, r.Finished.Load())
 		}
-		p.parsers[0].busy = false
+		p.Parsers[0].Busy = false
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
@@ -12,7 +13,7 @@ import (
 // decides when the next message of which stream arrives, and in which pieces.
 // What is lost holds up its stream until it is sent again.
 type chaosLink struct {
-	to      *peer // the sender as the receiver knows it
+	to      *p2p.Peer // the sender as the receiver knows it
 	rng     *rand.Rand
 	loss    int // one of so many messages is lost; 0: none
 	streams [][]chaosFrame
@@ -72,20 +73,20 @@ func (l *chaosLink) deliver(t *testing.T, s int) {
 	fr := l.streams[s][0]
 	l.streams[s] = l.streams[s][1:]
 	l.waiting--
-	f := &l.to.parsers[s]
+	f := &l.to.Parsers[s]
 	for rest := fr.data; len(rest) > 0; {
 		n := len(rest)
 		if l.rng.IntN(2) == 0 {
 			n = 1 + l.rng.IntN(n)
 		}
-		k, err := f.parse(rest[:n])
+		k, err := f.Parse(rest[:n])
 		if err != nil {
 			t.Fatalf("stream %d: %v", s, err)
 		}
 		rest = rest[k:]
 	}
-	if f.busy {
-		t.Fatalf("stream %d: message of %d bytes (%+v) has no end", s, len(fr.data), f.env)
+	if f.Busy {
+		t.Fatalf("stream %d: message of %d bytes (%+v) has no end", s, len(fr.data), f.Envelope)
 	}
 	if fr.own != nil {
 		fr.own.Released(nil)
@@ -118,10 +119,10 @@ func newChaos(t *testing.T, n int, rng *rand.Rand, opts ...Option) *chaos {
 	for _, a := range k.worlds {
 		for _, b := range k.worlds {
 			if a != b {
-				l := &chaosLink{to: b.eng.peers[a.Rank()], rng: rng}
+				l := &chaosLink{to: b.eng.Peers[a.Rank()], rng: rng}
 				k.links = append(k.links, l)
-				a.eng.peers[b.Rank()].link = l
-				a.eng.peers[b.Rank()].credit.Store(b.eng.window)
+				a.eng.Peers[b.Rank()].Link = l
+				a.eng.Peers[b.Rank()].Credit.Store(b.eng.Window)
 			}
 		}
 	}
@@ -131,7 +132,7 @@ func newChaos(t *testing.T, n int, rng *rand.Rand, opts ...Option) *chaos {
 // link returns the link from rank a to rank b.
 func (k *chaos) link(a, b int) *chaosLink {
 	for _, l := range k.links {
-		if l.to == k.worlds[b].eng.peers[a] {
+		if l.to == k.worlds[b].eng.Peers[a] {
 			return l
 		}
 	}
@@ -168,29 +169,29 @@ func checkEmpty(t *testing.T, k *chaos) bool {
 	t.Helper()
 	for _, w := range k.worlds {
 		e := w.eng
-		if n := e.ids.len(); n != 0 {
-			t.Errorf("rank %d: %d ids left", e.rank, n)
+		if n := e.IDs.Len(); n != 0 {
+			t.Errorf("rank %d: %d ids left", e.Rank, n)
 			return false
 		}
-		for _, x := range e.contexts {
-			if x.early != 0 || x.unexp.n != 0 {
-				t.Errorf("rank %d: %d early messages, %d message queues left", e.rank, x.early, x.unexp.n)
+		for _, x := range e.Contexts {
+			if x.Early != 0 || x.Unexpected.Len != 0 {
+				t.Errorf("rank %d: %d early messages, %d message queues left", e.Rank, x.Early, x.Unexpected.Len)
 				return false
 			}
-			for _, s := range x.sources {
-				if s.ahead != 0 || len(s.held) != 0 {
-					t.Errorf("rank %d: gap left", e.rank)
+			for _, s := range x.Sources {
+				if s.Ahead != 0 || len(s.Held) != 0 {
+					t.Errorf("rank %d: gap left", e.Rank)
 					return false
 				}
 			}
 		}
-		for _, p := range e.peers {
-			if a, r := p.announced.Load(), p.ready.Load(); a != 0 || r != 0 {
-				t.Errorf("rank %d: %d sends to %d wait, %d of its", e.rank, a, p.rank, r)
+		for _, p := range e.Peers {
+			if a, r := p.Announced.Load(), p.Ready.Load(); a != 0 || r != 0 {
+				t.Errorf("rank %d: %d sends to %d wait, %d of its", e.Rank, a, p.Rank, r)
 				return false
 			}
-			if used, owed := p.used.Load(), p.owed.Load(); used != owed {
-				t.Errorf("rank %d: peer %d uses %d bytes of which it is owed %d", e.rank, p.rank, used, owed)
+			if used, owed := p.Used.Load(), p.Owed.Load(); used != owed {
+				t.Errorf("rank %d: peer %d uses %d bytes of which it is owed %d", e.Rank, p.Rank, used, owed)
 				return false
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/coll"
 	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/op"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // A collective is one collective call on one rank: a schedule, and the communicator that its
@@ -32,18 +33,18 @@ var collectivePool = sync.Pool{New: func() any { return new(collective) }}
 // begin starts a collective: it takes the next tag of the communicator, so
 // ranks must call it in the same order.
 func (c *Comm) begin(ctx context.Context, kind Coll) (*collective, error) {
-	if err := c.comm.usable(); err != nil {
+	if err := c.comm.Usable(); err != nil {
 		return nil, err
 	}
-	if err := c.comm.brokenBy(); err != nil {
+	if err := c.comm.BrokenBy(); err != nil {
 		return nil, err
 	}
-	if !c.comm.hold() {
+	if !c.comm.Hold() {
 		return nil, ErrFreed
 	}
 	k := collectivePool.Get().(*collective)
-	k.kind, k.Rank, k.Size, k.Comm = kind, c.comm.rank, len(c.comm.peers), &k.comm
-	k.comm.ctx, k.comm.c, k.comm.slot, k.comm.tag = ctx, c, slotColl, c.coll.nextTag()
+	k.kind, k.Rank, k.Size, k.Comm = kind, c.comm.Rank, len(c.comm.Peers), &k.comm
+	k.comm.ctx, k.comm.c, k.comm.slot, k.comm.tag = ctx, c, p2p.SlotColl, c.coll.nextTag()
 	return k, nil
 }
 
@@ -51,7 +52,7 @@ func (c *Comm) begin(ctx context.Context, kind Coll) (*collective, error) {
 // expects it, and it may take long: it is not fused with receives.
 func (k *collective) setOp(red op.Reducer) {
 	k.Op, k.comm.red, k.comm.elem = red, red, k.Elem
-	k.Fused = red.Code() != op.CodeUser && k.Elem <= maxReduceElem
+	k.Fused = red.Code() != op.CodeUser && k.Elem <= p2p.MaxReduceElem
 }
 
 // end runs the collective with the algorithm of the tuning table and gives back what
@@ -83,7 +84,7 @@ func (k *collective) perform() error {
 
 // release returns k and its scratch memory to their pools.
 func (k *collective) release() {
-	k.comm.c.comm.drop()
+	k.comm.c.comm.Drop()
 	clear(k.comm.reqs)
 	k.Release()
 	*k = collective{
@@ -98,7 +99,7 @@ type collComm struct {
 	ctx  context.Context
 	c    *Comm
 	tag  int
-	slot slot       // of the messages: with the type of the elements, if all of them have it
+	slot p2p.Slot   // of the messages: with the type of the elements, if all of them have it
 	red  op.Reducer // of SendrecvReduce
 	elem int        // bytes of an element of red
 
@@ -115,7 +116,7 @@ var _ = [1]struct{}{}[coll.ProcNull-ProcNull]
 // type, as it may depend on data that has not been received.
 func (m *collComm) tolerate(err error) error {
 	if err != nil && errors.Is(err, ErrTypeMismatch) {
-		m.slot = slotColl.of(datatype.SigFailed)
+		m.slot = p2p.SlotColl.Of(datatype.SigFailed)
 	}
 	if err != nil && (errors.Is(err, ErrTruncate) || errors.Is(err, ErrCount) || errors.Is(err, ErrTypeMismatch)) {
 		if m.mismatch == nil {
@@ -126,7 +127,7 @@ func (m *collComm) tolerate(err error) error {
 	return err
 }
 
-func (m *collComm) expect(st status, err error, src, want int) error {
+func (m *collComm) expect(st p2p.Status, err error, src, want int) error {
 	if err == nil && st.Bytes != want && src != ProcNull {
 		err = fmt.Errorf("%w: rank %d sent %d bytes, not %d", ErrCount, src, st.Bytes, want)
 	}
@@ -135,37 +136,37 @@ func (m *collComm) expect(st status, err error, src, want int) error {
 
 // Send implements coll.Comm.
 func (m *collComm) Send(b []byte, dst int) error {
-	return m.c.comm.send(m.ctx, m.slot, sendStandard, b, dst, m.tag)
+	return m.c.comm.Send(m.ctx, m.slot, p2p.SendStandard, b, dst, m.tag)
 }
 
 // Recv implements coll.Comm.
 func (m *collComm) Recv(b []byte, src int) error {
-	st, err := m.c.comm.recv(m.ctx, m.slot, b, src, m.tag)
+	st, err := m.c.comm.Recv(m.ctx, m.slot, b, src, m.tag)
 	return m.expect(st, err, src, len(b))
 }
 
 // Sendrecv implements coll.Comm.
 func (m *collComm) Sendrecv(sb []byte, dst int, rb []byte, src int) error {
-	st, err := m.c.comm.sendrecv(m.ctx, m.slot, sb, dst, m.tag, m.slot, rb, src, m.tag)
+	st, err := m.c.comm.Sendrecv(m.ctx, m.slot, sb, dst, m.tag, m.slot, rb, src, m.tag)
 	return m.expect(st, err, src, len(rb))
 }
 
 // A startedMessage is a message that StartSend or StartRecv has started.
 type startedMessage struct {
-	r    *request
+	r    *p2p.Request
 	peer int
 	want int // bytes expected; -1 for a message that is sent
 }
 
 // StartSend implements coll.Comm.
 func (m *collComm) StartSend(b []byte, dst int) error {
-	r, err := m.c.comm.isend(m.slot, sendStandard, b, dst, m.tag)
+	r, err := m.c.comm.Isend(m.slot, p2p.SendStandard, b, dst, m.tag)
 	return m.started(startedMessage{r, dst, -1}, err)
 }
 
 // StartRecv implements coll.Comm.
 func (m *collComm) StartRecv(b []byte, src int) error {
-	r, err := m.c.comm.irecv(m.slot, b, src, m.tag)
+	r, err := m.c.comm.Irecv(m.slot, b, src, m.tag)
 	return m.started(startedMessage{r, src, len(b)}, err)
 }
 
@@ -185,12 +186,12 @@ func (m *collComm) Wait() error {
 	for _, s := range m.reqs {
 		var err error
 		if s.want >= 0 {
-			var st status
-			st, err = m.c.w.eng.finishRecv(ctx, s.r)
+			var st p2p.Status
+			st, err = m.c.w.eng.FinishRecv(ctx, s.r)
 			err = m.expect(st, err, s.peer, s.want)
-		} else if err = m.c.w.eng.awaitSend(ctx, s.r); err == nil {
-			if err = s.r.err; err == nil {
-				s.r.recycle()
+		} else if err = m.c.w.eng.AwaitSend(ctx, s.r); err == nil {
+			if err = s.r.Err; err == nil {
+				s.r.Recycle()
 			}
 		}
 		if err != nil && failed == nil {
@@ -217,16 +218,16 @@ var ended = func() context.Context {
 
 // SendrecvReduce implements coll.Comm.
 func (m *collComm) SendrecvReduce(sb []byte, dst int, acc, mine []byte, src int, lower bool) error {
-	st, err := m.sendrecvReduce(sb, dst, acc, src, receiveReduce{red: m.red, mine: mine, lower: lower, elem: m.elem})
+	st, err := m.sendrecvReduce(sb, dst, acc, src, p2p.ReceiveReduce{Reducer: m.red, Mine: mine, Lower: lower, Elem: m.elem})
 	return m.expect(st, err, src, len(acc))
 }
 
 // sendrecvReduce sends and receives at the same time; the receive combines as reduce says.
-func (m *collComm) sendrecvReduce(sb []byte, dst int, rb []byte, src int, reduce receiveReduce) (status, error) {
-	if err := m.c.comm.checkSource(m.slot, src); err != nil {
-		return status{}, err
+func (m *collComm) sendrecvReduce(sb []byte, dst int, rb []byte, src int, reduce p2p.ReceiveReduce) (p2p.Status, error) {
+	if err := m.c.comm.CheckSource(m.slot, src); err != nil {
+		return p2p.Status{}, err
 	}
-	r := getRequest(m.c.comm.eng)
-	r.reduce = reduce
-	return m.c.comm.sendWith(m.ctx, r, m.slot, sb, dst, m.tag, m.slot, rb, src, m.tag)
+	r := p2p.GetRequest(m.c.comm.Engine)
+	r.Reduce = reduce
+	return m.c.comm.SendWith(m.ctx, r, m.slot, sb, dst, m.tag, m.slot, rb, src, m.tag)
 }

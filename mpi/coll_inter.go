@@ -33,7 +33,7 @@ func (c *Comm) isRoot(root int) bool {
 	if c.remote != nil {
 		return root == Root
 	}
-	return c.comm.rank == root
+	return c.comm.Rank == root
 }
 
 // interRoot checks the root of a call on an intercommunicator.
@@ -259,10 +259,10 @@ func (c *Comm) interReduce(ctx context.Context, kind Coll, b checked, red op.Red
 // reduceGroup prepares the reduction of the send buffers of the local group to
 // its rank 0, which finds the result in sum.
 func (c *Comm) reduceGroup(ctx context.Context, k *collective, red op.Reducer) (part *collective, sum []byte, err error) {
-	if c.comm.rank == 0 {
+	if c.comm.Rank == 0 {
 		sum = k.Scratch(len(k.SendBuf))
 	}
-	part, err = c.local.reduceCall(ctx, CollReduce, checked{send: k.SendBuf, recv: sum, elem: k.Elem, sig: k.comm.slot.sig()}, red, 0)
+	part, err = c.local.reduceCall(ctx, CollReduce, checked{send: k.SendBuf, recv: sum, elem: k.Elem, sig: k.comm.slot.Sig()}, red, 0)
 	return part, sum, err
 }
 
@@ -274,7 +274,7 @@ func (c *Comm) interAllreduce(ctx context.Context, k *collective, red op.Reducer
 	if err != nil {
 		return k.refuse(err)
 	}
-	spread, err := c.local.bcastCall(ctx, checked{recv: k.RecvBuf, elem: k.Elem, sig: k.comm.slot.sig()}, 0)
+	spread, err := c.local.bcastCall(ctx, checked{recv: k.RecvBuf, elem: k.Elem, sig: k.comm.slot.Sig()}, 0)
 	if err != nil {
 		part.release()
 		return k.refuse(err)
@@ -309,10 +309,10 @@ func (c *Comm) interReduceScatter(ctx context.Context, kind Coll, b checked, cou
 		return k.refuse(err)
 	}
 	var other []byte
-	if c.comm.rank == 0 {
+	if c.comm.Rank == 0 {
 		other = k.Scratch(len(k.SendBuf))
 	}
-	deal, err := c.local.gathervCall(ctx, CollScatterv, checked{send: other, recv: k.RecvBuf, elem: k.Elem, sig: k.comm.slot.sig()}, counts, nil, 0)
+	deal, err := c.local.gathervCall(ctx, CollScatterv, checked{send: other, recv: k.RecvBuf, elem: k.Elem, sig: k.comm.slot.Sig()}, counts, nil, 0)
 	if err != nil {
 		part.release()
 		return k.refuse(err)

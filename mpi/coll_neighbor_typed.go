@@ -1,6 +1,10 @@
 package mpi
 
-import "context"
+import (
+	"context"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
+)
 
 // NeighborAlltoallw is [NeighborAlltoallv] with a datatype for each neighbour: it sends scounts[i]
 // items of stypes[i] that begin sdispls[i] bytes into send to the ith target, and stores what comes
@@ -45,7 +49,7 @@ func neighborAlltoallw(ctx context.Context, t Topology, b checked, to, from *typ
 	}
 	k.run = func(k *collective) error {
 		send, recv := k.SendBuf, k.RecvBuf
-		k.Elem, k.comm.slot = 1, slotColl // blocks are of any types
+		k.Elem, k.comm.slot = 1, p2p.SlotColl // blocks are of any types
 		k.SendBuf, k.RecvBuf = k.Scratch(total(to.lens)), k.Scratch(total(from.lens))
 		for i, typ := range to.types {
 			typ.Pack(k.SendBuf[out.at[i]:][:out.count[i]], send[to.displs[i]:], to.counts[i])

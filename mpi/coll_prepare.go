@@ -8,6 +8,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/coll"
 	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/op"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // This file checks the arguments of collectives and makes calls of them. Even
@@ -41,7 +42,7 @@ func (c *Comm) prepare(ctx context.Context, kind Coll, b checked, size int) (*co
 	if c.remote != nil && !interHas[kind] {
 		return k.refuse(ErrComm)
 	}
-	k.SendBuf, k.RecvBuf, k.Elem, k.bytes, k.comm.slot = b.send, b.recv, max(b.elem, 1), size, slotColl.of(b.sig)
+	k.SendBuf, k.RecvBuf, k.Elem, k.bytes, k.comm.slot = b.send, b.recv, max(b.elem, 1), size, p2p.SlotColl.Of(b.sig)
 	return k, nil
 }
 

@@ -16,7 +16,7 @@ import (
 func GatherSlices[T Element](ctx context.Context, c *Comm, send []T, root int) ([][]T, error) {
 	var counts []int
 	if c.isRoot(root) {
-		counts = make([]int, len(c.comm.peers))
+		counts = make([]int, len(c.comm.Peers))
 	}
 	if err := Gather(ctx, c, []int{len(send)}, counts, root); err != nil {
 		return nil, err
@@ -36,8 +36,8 @@ func ScatterSlices[T Element](ctx context.Context, c *Comm, send [][]T, root int
 	var counts []int
 	var all []T
 	if c.isRoot(root) {
-		if len(send) != len(c.comm.peers) {
-			counts = noCounts(len(c.comm.peers)) // the others are waiting
+		if len(send) != len(c.comm.Peers) {
+			counts = noCounts(len(c.comm.Peers)) // the others are waiting
 		} else {
 			counts, all = flatten(send)
 		}
@@ -46,8 +46,8 @@ func ScatterSlices[T Element](ctx context.Context, c *Comm, send [][]T, root int
 	if err := Scatter(ctx, c, counts, n, root); err != nil {
 		return nil, err
 	}
-	if n[0] < 0 || c.isRoot(root) && len(send) != len(c.comm.peers) {
-		return nil, fmt.Errorf("%w: not one slice for each of %d ranks", ErrCount, len(c.comm.peers))
+	if n[0] < 0 || c.isRoot(root) && len(send) != len(c.comm.Peers) {
+		return nil, fmt.Errorf("%w: not one slice for each of %d ranks", ErrCount, len(c.comm.Peers))
 	}
 	recv := make([]T, n[0]) // none at the root of an intercommunicator
 	return recv, Scatterv(ctx, c, all, recv, counts, nil, root)
@@ -58,7 +58,7 @@ func ScatterSlices[T Element](ctx context.Context, c *Comm, send [][]T, root int
 // belongs to the call, and what it returns is the caller's. Errors to test for: ErrTypeMismatch,
 // [RankError].
 func AllgatherSlices[T Element](ctx context.Context, c *Comm, send []T) ([][]T, error) {
-	counts := make([]int, len(c.comm.peers))
+	counts := make([]int, len(c.comm.Peers))
 	if err := Allgather(ctx, c, []int{len(send)}, counts); err != nil {
 		return nil, err
 	}
@@ -74,15 +74,15 @@ func AllgatherSlices[T Element](ctx context.Context, c *Comm, send []T) ([][]T, 
 // caller's. Errors to test for: ErrCount, ErrTypeMismatch, [RankError].
 func AlltoallSlices[T Element](ctx context.Context, c *Comm, send [][]T) ([][]T, error) {
 	var all []T
-	scounts, rcounts := noCounts(len(c.comm.peers)), make([]int, len(c.comm.peers)) // the others are waiting
-	if len(send) == len(c.comm.peers) {
+	scounts, rcounts := noCounts(len(c.comm.Peers)), make([]int, len(c.comm.Peers)) // the others are waiting
+	if len(send) == len(c.comm.Peers) {
 		scounts, all = flatten(send)
 	}
 	if err := Alltoall(ctx, c, scounts, rcounts); err != nil {
 		return nil, err
 	}
-	if len(send) != len(c.comm.peers) {
-		return nil, fmt.Errorf("%w: %d slices for %d ranks", ErrCount, len(send), len(c.comm.peers))
+	if len(send) != len(c.comm.Peers) {
+		return nil, fmt.Errorf("%w: %d slices for %d ranks", ErrCount, len(send), len(c.comm.Peers))
 	}
 	if rank := slices.Index(rcounts, -1); rank >= 0 {
 		return nil, fmt.Errorf("%w: rank %d has not one slice for each rank", ErrCount, rank)

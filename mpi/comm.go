@@ -8,16 +8,18 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // Comm is a communicator: an ordered group of ranks with matching contexts of its own (MPI_Comm).
 // It is safe for concurrent use, except that collective operations (those that all ranks must call)
 // on one Comm must be called in the same order on all ranks.
 type Comm struct {
-	comm comm // what the engine needs of it
+	comm p2p.Comm // what the engine needs of it
 
 	w        *World
-	group    []int32       // handle of each member, see procName
+	group    []int32       // handle of each member, see ProcName
 	remote   []int32       // those of the remote group; nil if c is no intercommunicator
 	local    *Comm         // of the local group of an intercommunicator
 	side     int           // tells the groups of an intercommunicator apart
@@ -39,7 +41,7 @@ type Comm struct {
 
 // Rank returns the caller's rank in c, in the local group of an
 // intercommunicator (MPI_Comm_rank).
-func (c *Comm) Rank() int { return c.comm.rank }
+func (c *Comm) Rank() int { return c.comm.Rank }
 
 // Size returns the number of ranks in c, in the local group of an
 // intercommunicator (MPI_Comm_size).
@@ -73,7 +75,7 @@ func (c *Comm) SetInfo(info Info) {
 	maps.Copy(c.info, info)
 	c.readHints()
 	c.mu.Unlock()
-	c.w.eng.prepareRendezvous(c.comm.hints.Load())
+	c.w.eng.PrepareRendezvous(c.comm.Hints.Load())
 }
 
 // Info returns a copy of the hints of c, with the value of InfoRendezvous that is in effect
@@ -83,7 +85,7 @@ func (c *Comm) Info() Info {
 	defer c.mu.Unlock()
 	out := make(Info, len(c.info))
 	maps.Copy(out, c.info)
-	out[InfoRendezvous] = rendezvousNames[c.comm.hints.Load().rendezvous]
+	out[InfoRendezvous] = rendezvousNames[c.comm.Hints.Load().Rendezvous]
 	return out
 }
 
@@ -93,9 +95,9 @@ func (c *Comm) String() string {
 		return n
 	}
 	if c.remote != nil {
-		return fmt.Sprintf("intercommunicator of %d and %d ranks, rank %d", len(c.group), len(c.remote), c.comm.rank)
+		return fmt.Sprintf("intercommunicator of %d and %d ranks, rank %d", len(c.group), len(c.remote), c.comm.Rank)
 	}
-	return fmt.Sprintf("communicator of %d ranks, rank %d", len(c.group), c.comm.rank)
+	return fmt.Sprintf("communicator of %d ranks, rank %d", len(c.group), c.comm.Rank)
 }
 
 // Dup returns a new communicator with the same group, hints, error handler, topology, and those
@@ -122,15 +124,15 @@ func (c *Comm) DupWithInfo(ctx context.Context, info Info) (*Comm, error) {
 }
 
 func (c *Comm) dup(ctx context.Context, info Info) (*Comm, error) {
-	if err := c.comm.usable(); err != nil {
+	if err := c.comm.Usable(); err != nil {
 		return nil, err
 	}
 	// A context that has ended on this rank only must not make it lose count.
-	id := childID(c.comm.id, c.children.Add(1))
+	id := childID(c.comm.ID, c.children.Add(1))
 	if c.remote != nil {
-		return c.child(c.w.newIntercomm(id, c.group, c.comm.rank, c.remote, c.side, info)), nil
+		return c.child(c.w.newIntercomm(id, c.group, c.comm.Rank, c.remote, c.side, info)), nil
 	}
-	return c.child(c.w.newComm(id, c.group, c.comm.rank, info)), nil
+	return c.child(c.w.newComm(id, c.group, c.comm.Rank, info)), nil
 }
 
 // private is Dup for the use of the library: calls on the result are not profiled.
@@ -149,13 +151,13 @@ func (c *Comm) private(ctx context.Context) (*Comm, error) {
 // the ranks of both groups with the same color; ranks with a color that no rank of the other group
 // gave get nil.
 func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
-	if err := c.comm.usable(); err != nil {
+	if err := c.comm.Usable(); err != nil {
 		return nil, err
 	}
 	if c.remote != nil {
 		return c.splitInter(ctx, color, key)
 	}
-	id := childID(c.comm.id, c.children.Add(1))
+	id := childID(c.comm.ID, c.children.Add(1))
 	t := c.enter()
 	all, err := c.allgatherPairs(ctx, int64(color), int64(key))
 	if err == nil {
@@ -168,7 +170,7 @@ func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 	if color == Undefined {
 		return nil, nil
 	}
-	group, rank := colorGroup(c.group, all, color, c.comm.rank)
+	group, rank := colorGroup(c.group, all, color, c.comm.Rank)
 	return c.child(c.w.newComm(id, group, rank, c.Info())), nil
 }
 
@@ -204,7 +206,7 @@ func colorGroup(group []int32, all [][2]int64, color, rank int) ([]int32, int) {
 // Ranks outside g get nil. It fails on all ranks alike; groups that differ give ErrNotSame. Of an
 // intercommunicator it makes one of both groups that are given, or nil if one of them is empty.
 func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
-	if err := c.comm.usable(); err != nil {
+	if err := c.comm.Usable(); err != nil {
 		return nil, err
 	}
 	var bad error
@@ -225,8 +227,8 @@ func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
 
 // create is Create of a group that is known to be the same everywhere.
 func (c *Comm) create(g Group) *Comm {
-	id := childID(c.comm.id, c.children.Add(1))
-	rank := slices.Index(g.ranks, c.group[c.comm.rank])
+	id := childID(c.comm.ID, c.children.Add(1))
+	rank := slices.Index(g.ranks, c.group[c.comm.Rank])
 	if rank < 0 {
 		return nil
 	}
@@ -253,7 +255,7 @@ func childID(parent, n uint64) uint64 {
 	x ^= x >> 27
 	x *= 0x94d049bb133111eb
 	x ^= x >> 31
-	return x &^ uint64(slotMask)
+	return x &^ uint64(p2p.SlotMask)
 }
 
 func (c *Comm) attributes() *attributes { return &c.attrs }

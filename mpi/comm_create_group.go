@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // CreateGroup makes a communicator of the ranks in g, a subset of c's group that includes the
@@ -12,7 +14,7 @@ import (
 // calls with tags that differ in the lower 30 bits may be in progress at the same time. It may
 // block until the first member has called it.
 func (c *Comm) CreateGroup(ctx context.Context, g Group, tag int) (*Comm, error) {
-	if err := c.comm.usable(); err != nil {
+	if err := c.comm.Usable(); err != nil {
 		return nil, err
 	}
 	if err := checkTag(tag); err != nil {
@@ -21,7 +23,7 @@ func (c *Comm) CreateGroup(ctx context.Context, g Group, tag int) (*Comm, error)
 	if c.remote != nil {
 		return nil, fmt.Errorf("%w: CreateGroup of an intercommunicator", ErrComm)
 	}
-	rank := slices.Index(g.ranks, c.group[c.comm.rank])
+	rank := slices.Index(g.ranks, c.group[c.comm.Rank])
 	if rank < 0 {
 		return nil, fmt.Errorf("%w: the caller is no member of the group", ErrRank)
 	}
@@ -36,13 +38,13 @@ func (c *Comm) CreateGroup(ctx context.Context, g Group, tag int) (*Comm, error)
 	var id [8]byte
 	t := tagGroup | tag&(tagGroup-1)
 	if rank == 0 {
-		binary.BigEndian.PutUint64(id[:], childID(c.comm.id^uint64(c.comm.rank+1)<<32, c.groups.Add(1)))
+		binary.BigEndian.PutUint64(id[:], childID(c.comm.ID^uint64(c.comm.Rank+1)<<32, c.groups.Add(1)))
 		for _, m := range members[1:] {
-			if err := c.comm.send(ctx, slotComm, sendStandard, id[:], m, t); err != nil {
+			if err := c.comm.Send(ctx, p2p.SlotComm, p2p.SendStandard, id[:], m, t); err != nil {
 				return nil, err
 			}
 		}
-	} else if _, err := c.comm.recv(ctx, slotComm, id[:], members[0], t); err != nil {
+	} else if _, err := c.comm.Recv(ctx, p2p.SlotComm, id[:], members[0], t); err != nil {
 		return nil, err
 	}
 	return c.child(c.w.newComm(binary.BigEndian.Uint64(id[:]), slices.Clone(g.ranks), rank, c.Info())), nil

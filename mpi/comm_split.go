@@ -68,7 +68,7 @@ func (c *Comm) SplitType(ctx context.Context, kind SplitKind, key int, info Info
 		case PsetWorld:
 			color = 0
 		case PsetSelf:
-			color = c.comm.rank
+			color = c.comm.Rank
 		}
 	case kind == SplitByMemory, kind == SplitHWUnguided, info[InfoHWType] == ResourceMemory:
 		color, resource = c.w.hostColor(), ResourceMemory

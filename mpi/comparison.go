@@ -43,7 +43,7 @@ func (g Group) Compare(h Group) Comparison {
 
 // Compare tells how c and d are related (MPI-4.1, Section 7.4.1). It is local.
 func (c *Comm) Compare(d *Comm) Comparison {
-	if c.w == d.w && c.comm.id == d.comm.id {
+	if c.w == d.w && c.comm.ID == d.comm.ID {
 		return Identical
 	}
 	if (c.remote == nil) != (d.remote == nil) {

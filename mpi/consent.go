@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/weftstack/weft/mpi/internal/consent"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // consent returns nil on all ranks of c, or of the local group of an intercommunicator, if err is
@@ -12,7 +13,7 @@ func (c *Comm) consent(ctx context.Context, err error, args ...any) error {
 	if c.local != nil {
 		c = c.local
 	}
-	if e := c.comm.usable(); e != nil {
+	if e := c.comm.Usable(); e != nil {
 		return orFirst(err, e)
 	}
 	return consent.Ask(ctx, voters{c}, err, args...)
@@ -22,7 +23,7 @@ func (c *Comm) consent(ctx context.Context, err error, args ...any) error {
 type voters struct{ c *Comm }
 
 // Rank implements consent.Comm.
-func (v voters) Rank() int { return v.c.comm.rank }
+func (v voters) Rank() int { return v.c.comm.Rank }
 
 // Size implements consent.Comm.
 func (v voters) Size() int { return len(v.c.group) }
@@ -36,12 +37,12 @@ func voteTag(up bool) int {
 
 // SendVote implements consent.Comm.
 func (v voters) SendVote(ctx context.Context, b []byte, to int, up bool) error {
-	return v.c.comm.send(ctx, slotComm, sendStandard, b, to, voteTag(up))
+	return v.c.comm.Send(ctx, p2p.SlotComm, p2p.SendStandard, b, to, voteTag(up))
 }
 
 // RecvVote implements consent.Comm.
 func (v voters) RecvVote(ctx context.Context, b []byte, from int, up bool) (int, error) {
-	st, err := v.c.comm.recv(ctx, slotComm, b, from, voteTag(up))
+	st, err := v.c.comm.Recv(ctx, p2p.SlotComm, b, from, voteTag(up))
 	return st.Bytes, err
 }
 

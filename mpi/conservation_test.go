@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/testenv"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/sctptest"
 )
@@ -324,7 +325,7 @@ func (l *ledger) idle(ctx context.Context, w *World) error {
 		if tries > 2000 {
 			return fmt.Errorf("rank %d: %s, and nothing goes on", w.Rank(), left)
 		}
-		w.eng.pollOnce()
+		w.eng.PollOnce()
 		select {
 		case <-time.After(time.Millisecond):
 		case <-ctx.Done():
@@ -333,33 +334,33 @@ func (l *ledger) idle(ctx context.Context, w *World) error {
 }
 
 // unsettled says what is left in an engine that should hold nothing.
-func unsettled(e *engine) string {
-	if n := e.ids.len(); n != 0 {
+func unsettled(e *p2p.Engine) string {
+	if n := e.IDs.Len(); n != 0 {
 		return fmt.Sprintf("%d requests have ids", n)
 	}
-	held := make(map[*peer]int64)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, x := range e.contexts {
-		if x.internal {
+	held := make(map[*p2p.Peer]int64)
+	e.Mu.Lock()
+	defer e.Mu.Unlock()
+	for _, x := range e.Contexts {
+		if x.Internal {
 			continue
 		}
-		if slot(x.id%uint64(slotCount)) == slotComm { // another rank has begun the next barrier
-			for _, m := range x.messages(func(*message) bool { return true }) {
-				held[m.peer] += cost(int(m.length))
+		if p2p.Slot(x.ID%uint64(p2p.SlotCount)) == p2p.SlotComm { // another rank has begun the next barrier
+			for _, m := range x.Messages(func(*p2p.Message) bool { return true }) {
+				held[m.Peer] += p2p.Cost(int(m.Length))
 			}
 			continue
 		}
-		if x.early != 0 || x.unexp.n != 0 || x.posted.n != 0 || x.exact+x.anySrc+x.anyTag+x.anyBoth != 0 {
-			return fmt.Sprintf("context %#x has %d early messages, %d queues of messages, %d of receives", x.id, x.early, x.unexp.n, x.posted.n)
+		if x.Early != 0 || x.Unexpected.Len != 0 || x.Posted.Len != 0 || x.Exact+x.AnySource+x.AnyTag+x.AnyBoth != 0 {
+			return fmt.Sprintf("context %#x has %d early messages, %d queues of messages, %d of receives", x.ID, x.Early, x.Unexpected.Len, x.Posted.Len)
 		}
 	}
-	for _, p := range e.peers {
-		if a, r := p.announced.Load(), p.ready.Load(); a != 0 || r != 0 {
-			return fmt.Sprintf("%d sends to rank %d wait, and %d of its", a, p.rank, r)
+	for _, p := range e.Peers {
+		if a, r := p.Announced.Load(), p.Ready.Load(); a != 0 || r != 0 {
+			return fmt.Sprintf("%d sends to rank %d wait, and %d of its", a, p.Rank, r)
 		}
-		if used, owed := p.used.Load(), p.owed.Load(); used != owed+held[p] {
-			return fmt.Sprintf("messages of rank %d use %d bytes, of which %d are to be given back", p.rank, used, owed)
+		if used, owed := p.Used.Load(), p.Owed.Load(); used != owed+held[p] {
+			return fmt.Sprintf("messages of rank %d use %d bytes, of which %d are to be given back", p.Rank, used, owed)
 		}
 	}
 	return ""
@@ -418,7 +419,7 @@ func (p *conserver) wait(r *Request, err error, cancel bool) (Status, error) {
 			ctx, stop := p.brief()
 			_, err := Waitall(ctx, nil, r)
 			stop()
-			if err != nil && !r.request.done.Load() {
+			if err != nil && !r.request.Finished.Load() {
 				continue
 			}
 			return r.Wait(ctx) // it is done: that ctx has ended does not matter

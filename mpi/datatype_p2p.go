@@ -5,6 +5,7 @@ import (
 
 	"github.com/weftstack/weft/internal/bufpool"
 	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // Messages described by datatypes. Items that are one run of memory are sent
@@ -25,7 +26,7 @@ func SendType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Da
 		return c.raise(err)
 	}
 	at := c.enter()
-	err = c.comm.send(ctx, slotUser.of(t.rt.Values()), sendStandard, b, dst, tag)
+	err = c.comm.Send(ctx, p2p.SlotUser.Of(t.rt.Values()), p2p.SendStandard, b, dst, tag)
 	c.leave(at, "SendType", dst, tag, len(b), err)
 	return c.raise(err)
 }
@@ -40,7 +41,7 @@ func IsendType[T Element](c *Comm, buf []T, count int, t *Datatype, dst, tag int
 		return nil, c.raise(err)
 	}
 	at := c.enter()
-	r, err := c.isend(slotUser.of(t.rt.Values()), sendStandard, b, dst, tag)
+	r, err := c.isend(p2p.SlotUser.Of(t.rt.Values()), p2p.SendStandard, b, dst, tag)
 	c.leave(at, "IsendType", dst, tag, len(b), err)
 	return r, c.raise(err)
 }
@@ -59,7 +60,7 @@ func RecvType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Da
 		return Status{}, c.raise(err)
 	}
 	at := c.enter()
-	st, err := c.comm.recv(ctx, slotUser.of(t.rt.Values()), b, src, tag)
+	st, err := c.comm.Recv(ctx, p2p.SlotUser.Of(t.rt.Values()), b, src, tag)
 	c.leaveRecv(at, "RecvType", src, tag, st, err)
 	if s != nil {
 		t.rt.Unpack(dst, b[:st.Bytes], count)
@@ -78,13 +79,13 @@ func IrecvType[T Element](c *Comm, buf []T, count int, t *Datatype, src, tag int
 		return nil, c.raise(err)
 	}
 	at := c.enter()
-	r, err := c.irecv(slotUser.of(t.rt.Values()), b, src, tag)
+	r, err := c.irecv(p2p.SlotUser.Of(t.rt.Values()), b, src, tag)
 	c.leave(at, "IrecvType", src, tag, len(b), err)
 	if err != nil || s == nil {
 		return r, c.raise(err)
 	}
 	all := goRequest(c.w, func() (Status, error) {
-		st, err := c.comm.eng.awaitRecv(context.Background(), &r.request)
+		st, err := c.comm.Engine.AwaitRecv(context.Background(), &r.request)
 		t.rt.Unpack(dst, b[:st.Bytes], count)
 		s.Put()
 		return Status(st), err

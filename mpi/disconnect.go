@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // Disconnect waits until all communication on c is complete, including requests, and frees c
@@ -23,7 +25,7 @@ func (c *Comm) disconnect(ctx context.Context) error {
 	if c == c.w.world || c == c.w.self {
 		return fmt.Errorf("%w: Disconnect of the world", ErrComm)
 	}
-	if err := c.comm.usable(); err != nil {
+	if err := c.comm.Usable(); err != nil {
 		return err
 	}
 	if err := c.quiet(ctx); err != nil {
@@ -45,9 +47,9 @@ func (c *Comm) disconnect(ctx context.Context) error {
 			return err
 		}
 	}
-	peers := c.comm.peers
+	peers := c.comm.Peers
 	if c.local != nil {
-		peers = slices.Concat(peers, c.local.comm.peers)
+		peers = slices.Concat(peers, c.local.comm.Peers)
 	}
 	c.Free()
 	c.w.disconnectRemotes(ctx, peers)
@@ -56,12 +58,12 @@ func (c *Comm) disconnect(ctx context.Context) error {
 
 // quiet waits until no operation on c is in progress.
 func (c *Comm) quiet(ctx context.Context) error {
-	for c.comm.busy() {
+	for c.comm.Busy() {
 		select {
-		case <-time.After(quietPoll):
+		case <-time.After(p2p.QuietPoll):
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-c.w.eng.over:
+		case <-c.w.eng.Over:
 			return c.w.usable()
 		}
 	}

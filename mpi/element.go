@@ -1,6 +1,9 @@
 package mpi
 
-import "github.com/weftstack/weft/mpi/internal/datatype"
+import (
+	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/p2p"
+)
 
 // Element is what the elements of a message buffer may be: any type of fixed
 // size that holds no pointer — numbers, bool, and arrays and structs of these
@@ -12,10 +15,10 @@ type Element interface{ any }
 
 // typedBytes returns the memory of buf as bytes, and the slot of the program for messages
 // of such elements.
-func typedBytes[T Element](buf []T) ([]byte, slot, error) {
+func typedBytes[T Element](buf []T) ([]byte, p2p.Slot, error) {
 	sig, err := datatype.ElementSig[T]()
 	if err != nil {
 		return nil, 0, err
 	}
-	return datatype.Bytes(buf), slotUser.of(sig), nil
+	return datatype.Bytes(buf), p2p.SlotUser.Of(sig), nil
 }

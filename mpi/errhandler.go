@@ -54,8 +54,8 @@ func (c *Comm) raised(err error) error {
 // raise calls the error handler for the error of r and returns its result. ErrCanceled is not
 // passed to the handler.
 func (r *Request) raise() error {
-	if err := r.request.err; err != nil && r.comm != nil && err != ErrCanceled {
+	if err := r.request.Err; err != nil && r.comm != nil && err != ErrCanceled {
 		return r.comm.raised(err)
 	}
-	return r.request.err
+	return r.request.Err
 }

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 	"time"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // errKilled is the error of a rank of this process that ends as failed.
@@ -14,25 +16,25 @@ var errKilled = errors.New("mpi: this rank has died")
 // die makes a rank of this process look failed to the others.
 func (w *World) die(why error) {
 	w.record(slog.LevelWarn, "this rank ends as failed", cause(why))
-	w.eng.end(fmt.Errorf("%w: %w", errKilled, why))
-	for _, p := range w.eng.all() {
-		if p.link != nil {
-			p.link.Abort("died")
+	w.eng.End(fmt.Errorf("%w: %w", errKilled, why))
+	for _, p := range w.eng.AllPeers() {
+		if p.Link != nil {
+			p.Link.Abort("died")
 		}
 	}
 }
 
 // peerDown ends what the parts of a World do with a peer that has failed.
-func (w *World) peerDown(p *peer, err error) {
-	p.liveness.end()
-	failed := p.failure()
+func (w *World) peerDown(p *p2p.Peer, err error) {
+	p.Liveness.End()
+	failed := p.Failure()
 	w.recordDown(p, failed)
 	w.reportDead(p, failed)
 	w.ft.Down()
-	if d := w.rdma.open.Load(); d != nil && !p.disconnected.Load() {
+	if d := w.rdma.open.Load(); d != nil && !p.Disconnected.Load() {
 		d.PeerDown((*rdmaPeer)(p), err)
 	}
-	w.eng.remoteDown(p)
+	w.eng.RemoteDown(p)
 }
 
 // exitGrace is how long a program may go on after its launcher has ended.
@@ -44,7 +46,7 @@ func (w *World) rankDied(rank int, why string) bool {
 	if !w.joined.Load() {
 		return false
 	}
-	w.eng.peers[rank].markFailed(why)
+	w.eng.Peers[rank].MarkFailed(why)
 	return true
 }
 
@@ -52,10 +54,10 @@ func (w *World) rankDied(rank int, why string) bool {
 // the launcher, the process must not outlive it.
 func (w *World) launcherLost(err error) {
 	w.record(slog.LevelError, "launcher is gone", cause(err))
-	w.eng.end(fmt.Errorf("%w: %w", ErrAborted, err))
-	for _, p := range w.eng.all() {
-		if w.joined.Load() && p.link != nil {
-			p.link.Abort("the launcher is gone")
+	w.eng.End(fmt.Errorf("%w: %w", ErrAborted, err))
+	for _, p := range w.eng.AllPeers() {
+		if w.joined.Load() && p.Link != nil {
+			p.Link.Abort("the launcher is gone")
 		}
 	}
 	time.AfterFunc(exitGrace, func() {
@@ -65,9 +67,9 @@ func (w *World) launcherLost(err error) {
 }
 
 // recordDown logs the end of the link to a peer.
-func (w *World) recordDown(p *peer, why error) {
+func (w *World) recordDown(p *p2p.Peer, why error) {
 	switch {
-	case p.remote == nil && p.rank == w.Rank():
+	case p.Remote == nil && p.Rank == w.Rank():
 	case w.endedWell(p, why):
 		w.recordPeer(slog.LevelDebug, "link closed", p)
 	default:

@@ -48,9 +48,9 @@ func rankGone(ctx context.Context, w *World) error {
 				return err
 			}
 		}
-		for _, p := range w.eng.peers {
-			if p.rank != 1 {
-				p.link.Abort("rank 1 dies")
+		for _, p := range w.eng.Peers {
+			if p.Rank != 1 {
+				p.Link.Abort("rank 1 dies")
 			}
 		}
 		return nil

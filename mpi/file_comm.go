@@ -11,9 +11,9 @@ import (
 // fileComm is a communicator as the engine of files uses it.
 type fileComm struct{ c *Comm }
 
-func (m fileComm) Rank() int                         { return m.c.comm.rank }
+func (m fileComm) Rank() int                         { return m.c.comm.Rank }
 func (m fileComm) Size() int                         { return m.c.Size() }
-func (m fileComm) Usable() error                     { return m.c.comm.usable() }
+func (m fileComm) Usable() error                     { return m.c.comm.Usable() }
 func (m fileComm) Free()                             { m.c.Free() }
 func (m fileComm) Barrier(ctx context.Context) error { return Barrier(ctx, m.c) }
 

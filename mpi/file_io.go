@@ -151,7 +151,7 @@ func (f *file) start(op fileio.Op) (*Request, error) {
 	}
 	return goRequest(f.c.w, func() (Status, error) {
 		n, err := run()
-		return Status{Source: f.c.comm.rank, Bytes: n}, err
+		return Status{Source: f.c.comm.Rank, Bytes: n}, err
 	}), nil
 }
 

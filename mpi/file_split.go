@@ -114,9 +114,9 @@ func (f *file) endSplit(ctx context.Context, name string) (int, error) {
 		return 0, fmt.Errorf("%w: %s without its beginning", ErrFile, name)
 	}
 	t := f.of.enter()
-	st, err := s.r.request.wait(ctx)
+	st, err := s.r.request.Wait(ctx)
 	f.of.leave(t, "File."+name, NoPeer, 0, st.Bytes, err)
-	if err != nil && !s.r.request.done.Load() {
+	if err != nil && !s.r.request.Finished.Load() {
 		return 0, err // it goes on
 	}
 	f.mu.Lock()

@@ -4,17 +4,17 @@ package mpi
 // goroutines, complete as if c were not freed (MPI-4.1, Section 7.4.3); later ones return ErrFreed.
 // Messages that no receive waits for are dropped. It is local and does not block.
 func (c *Comm) Free() {
-	if c == c.w.world || c == c.w.self || !c.comm.freed.CompareAndSwap(false, true) {
+	if c == c.w.world || c == c.w.self || !c.comm.Freed.CompareAndSwap(false, true) {
 		return
 	}
 	c.attrs.dropAll()
-	c.comm.drop()
+	c.comm.Drop()
 }
 
 // forget releases what c has in addition to its contexts.
 func (c *Comm) forget() {
-	c.w.ft.Forget(c.comm.id)
-	c.w.eng.release(c.comm.peers)
+	c.w.ft.Forget(c.comm.ID)
+	c.w.eng.Release(c.comm.Peers)
 	if c.local != nil {
 		c.local.Free()
 	}

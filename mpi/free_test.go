@@ -7,13 +7,15 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // contextsOf counts the matching contexts of a rank.
 func contextsOf(w *World) int {
-	w.eng.mu.Lock()
-	defer w.eng.mu.Unlock()
-	return len(w.eng.contexts)
+	w.eng.Mu.Lock()
+	defer w.eng.Mu.Unlock()
+	return len(w.eng.Contexts)
 }
 
 // TestFreeCompletesWhatIsPending frees communicators while operations of all kinds are
@@ -58,7 +60,7 @@ func TestFreeCompletesWhatIsPending(t *testing.T) {
 				}
 				blocked <- err
 			}()
-			for waitingIn(d.w.eng, d.comm.ctx[slotUser]) < 2 {
+			for waitingIn(d.w.eng, d.comm.Contexts[p2p.SlotUser]) < 2 {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
@@ -126,8 +128,8 @@ func TestFreeCompletesWhatIsPending(t *testing.T) {
 }
 
 // waitingIn counts the receives and probes that wait in a context.
-func waitingIn(e *engine, x *matchContext) int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return x.exact + x.anyTag + x.anyBoth + len(x.probers)
+func waitingIn(e *p2p.Engine, x *p2p.Context) int {
+	e.Mu.Lock()
+	defer e.Mu.Unlock()
+	return x.Exact + x.AnyTag + x.AnyBoth + len(x.Probers)
 }

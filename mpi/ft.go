@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/weftstack/weft/mpi/internal/ft"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // User-level failure mitigation (ULFM): what a program does after ranks have failed. Each rank
@@ -19,8 +20,8 @@ import (
 // group for an intercommunicator (MPIX_Comm_get_failed). It is local.
 func (c *Comm) Failed() []int {
 	var out []int
-	for r, p := range c.comm.peers {
-		if p.gone() {
+	for r, p := range c.comm.Peers {
+		if p.Gone() {
 			out = append(out, r)
 		}
 	}
@@ -32,7 +33,7 @@ func (c *Comm) Failed() []int {
 // not acknowledged, work again. [Comm.Agree] on c returns no error because of these ranks once all
 // members have acknowledged them. It is local.
 func (c *Comm) AckFailed() []int {
-	return c.comm.ackFailed(c.Failed)
+	return c.comm.AckFailed(c.Failed)
 }
 
 // Revoke makes c useless on all its members: every operation on it, in progress or later, fails
@@ -47,7 +48,7 @@ func (c *Comm) Revoke() error {
 	if err != nil {
 		return err
 	}
-	c.comm.ft.revoked.Store(true) // also if another goroutine has just heard of it and is about to
+	c.comm.FT.Revoked.Store(true) // also if another goroutine has just heard of it and is about to
 	if news {
 		c.revoked(c.w.Rank())
 	}
@@ -55,7 +56,7 @@ func (c *Comm) Revoke() error {
 }
 
 // IsRevoked reports whether c is known to be revoked (MPIX_Comm_is_revoked). It is local.
-func (c *Comm) IsRevoked() bool { return c.comm.ft.revoked.Load() }
+func (c *Comm) IsRevoked() bool { return c.comm.FT.Revoked.Load() }
 
 // revoked is called once when c is revoked. by is the rank in MPI_COMM_WORLD that did so, or
 // Undefined.
@@ -66,15 +67,15 @@ func (c *Comm) revoked(by int) {
 
 // endRevoked fails the operations on c, which is revoked.
 func (c *Comm) endRevoked() {
-	c.comm.revoke()
-	if c.local != nil && c.local.comm.ft.revoked.CompareAndSwap(false, true) {
+	c.comm.Revoke()
+	if c.local != nil && c.local.comm.FT.Revoked.CompareAndSwap(false, true) {
 		c.local.endRevoked()
 	}
 }
 
 // notFreed returns why even Revoke, Agree and Shrink cannot be called, or nil.
 func (c *Comm) notFreed() error {
-	if c.comm.freed.Load() {
+	if c.comm.Freed.Load() {
 		return ErrFreed
 	}
 	return c.w.usable()
@@ -134,7 +135,7 @@ func (c *Comm) markFailedMembers(d *ft.Ballot) {
 	members, me := c.members()
 	for i, dead := range d.Failed {
 		if dead && i != me {
-			members[i].markFailed("found dead by an agreement")
+			members[i].MarkFailed("found dead by an agreement")
 		}
 	}
 }
@@ -145,12 +146,12 @@ func (c *Comm) ballot(flags uint64) *ft.Ballot {
 	b := ft.NewBallot(len(members))
 	b.Flags = flags
 	for i, p := range members {
-		b.Failed[i] = p.gone() && i != me
+		b.Failed[i] = p.Gone() && i != me
 	}
 	if c.local != nil {
-		c.local.comm.copyAcked(b.Acked[c.localAt():])
+		c.local.comm.CopyAcked(b.Acked[c.localAt():])
 	}
-	c.comm.copyAcked(b.Acked[c.remoteAt():])
+	c.comm.CopyAcked(b.Acked[c.remoteAt():])
 	return b
 }
 
@@ -168,23 +169,23 @@ func (c *Comm) agreed(d *ft.Ballot, _ uint64, err error) (uint64, error) {
 
 // deathOf returns the error about a peer that has failed according to an agreement. This rank may
 // not have detected the failure yet.
-func (c *Comm) deathOf(p *peer) error {
-	if err := p.failure(); err != nil {
+func (c *Comm) deathOf(p *p2p.Peer) error {
+	if err := p.Failure(); err != nil {
 		return err
 	}
-	return p.lost(nil)
+	return p.Lost(nil)
 }
 
 // members returns all members of c, and the index of the caller: for an intercommunicator those of
 // both groups, in the same order everywhere.
-func (c *Comm) members() ([]*peer, int) {
+func (c *Comm) members() ([]*p2p.Peer, int) {
 	switch {
 	case c.remote == nil:
-		return c.comm.peers, c.comm.rank
+		return c.comm.Peers, c.comm.Rank
 	case c.side == 0:
-		return slices.Concat(c.local.comm.peers, c.comm.peers), c.comm.rank
+		return slices.Concat(c.local.comm.Peers, c.comm.Peers), c.comm.Rank
 	}
-	return slices.Concat(c.comm.peers, c.local.comm.peers), len(c.comm.peers) + c.comm.rank
+	return slices.Concat(c.comm.Peers, c.local.comm.Peers), len(c.comm.Peers) + c.comm.Rank
 }
 
 // Shrink makes a communicator of the survivors of c, in the order of their ranks
@@ -223,12 +224,12 @@ func (c *Comm) shrunk(d *ft.Ballot, round uint64, err error) (*Comm, error) {
 	if _, me := c.members(); d.Failed[me] {
 		return nil, fmt.Errorf("%w: the others take this rank for dead", ErrProcFailed)
 	}
-	id := childID(c.comm.id, round|1<<62)
+	id := childID(c.comm.ID, round|1<<62)
 	if c.remote == nil {
-		group, rank := alive(c.group, d.Failed, c.comm.rank)
+		group, rank := alive(c.group, d.Failed, c.comm.Rank)
 		return c.w.newComm(id, group, rank, c.Info()), nil
 	}
-	group, rank := alive(c.group, d.Failed[c.localAt():], c.comm.rank)
+	group, rank := alive(c.group, d.Failed[c.localAt():], c.comm.Rank)
 	remote, _ := alive(c.remote, d.Failed[c.remoteAt():], -1)
 	if len(remote) == 0 {
 		return nil, fmt.Errorf("%w: nobody is left of the remote group", ErrProcFailed)

@@ -421,13 +421,13 @@ func TestAgreementWithRandomDeaths(t *testing.T) {
 				if err != nil && !errors.Is(err, ErrProcFailed) {
 					return err
 				}
-				note("%x round %d: %x %t", c.comm.id, round, v, err != nil)
+				note("%x round %d: %x %t", c.comm.ID, round, v, err != nil)
 				if round%4 == 3 {
 					old := c
 					if c, err = c.Shrink(ctx); err != nil {
 						return err
 					}
-					note("%x shrinks to %v", old.comm.id, c.Group())
+					note("%x shrinks to %v", old.comm.ID, c.Group())
 					old.Free()
 				}
 			}

@@ -1,6 +1,10 @@
 package mpi
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
+)
 
 // A Grequest is an operation of the program with a [Request], so that calls that wait for requests
 // can wait for it (generalized requests, MPI-4.1, Section 13.2).
@@ -29,6 +33,6 @@ func (g *Grequest) Complete(st Status, err error) {
 	if !g.completed.CompareAndSwap(false, true) {
 		return
 	}
-	g.req.request.status = status(st)
-	g.req.request.complete(err)
+	g.req.request.Status = p2p.Status(st)
+	g.req.request.Complete(err)
 }

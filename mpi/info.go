@@ -68,20 +68,20 @@ const (
 // readHints puts the info of c into effect. Malformed hints have no effect (MPI-4.1, Chapter 10).
 // c.mu is held, or c not yet known to the program.
 func (c *Comm) readHints() {
-	e, i := c.comm.eng, c.info
-	h := e.defaultHints()
-	h.noAnyTag, h.noAnySource = i[InfoNoAnyTag] == "true", i[InfoNoAnySource] == "true"
-	h.exactLength, h.overtaking = i[InfoExactLength] == "true", i[InfoAllowOvertaking] == "true" || h.noAnyTag
+	e, i := c.comm.Engine, c.info
+	h := e.DefaultHints()
+	h.NoAnyTag, h.NoAnySource = i[InfoNoAnyTag] == "true", i[InfoNoAnySource] == "true"
+	h.ExactLength, h.Overtaking = i[InfoExactLength] == "true", i[InfoAllowOvertaking] == "true" || h.NoAnyTag
 	if n, err := parseSize(i[InfoEager]); err == nil && n >= 0 && n <= MaxEager {
-		h.eager = n
+		h.Eager = n
 	}
-	if n, err := strconv.ParseUint(i[InfoStreams], 10, 32); err == nil && n >= 1 && n <= uint64(e.streams) {
-		h.streams = uint32(n)
+	if n, err := strconv.ParseUint(i[InfoStreams], 10, 32); err == nil && n >= 1 && n <= uint64(e.Streams) {
+		h.Streams = uint32(n)
 	}
-	if m, ok := parseRendezvous(i[InfoRendezvous]); ok && e.bulk != nil {
-		h.rendezvous = m
+	if m, ok := parseRendezvous(i[InfoRendezvous]); ok && e.Bulk != nil {
+		h.Rendezvous = m
 	}
-	c.comm.setHints(h)
+	c.comm.SetHints(h)
 }
 
 // checkRecv checks the arguments of receives and probes of the program.
@@ -89,14 +89,14 @@ func (c *Comm) checkRecv(src, tag int) error {
 	if src != AnySource && tag != AnyTag {
 		return checkTag(tag)
 	}
-	h := c.comm.hints.Load()
-	if src == AnySource && h.noAnySource {
+	h := c.comm.Hints.Load()
+	if src == AnySource && h.NoAnySource {
 		return fmt.Errorf("%w: AnySource in spite of %s", ErrRank, InfoNoAnySource)
 	}
 	if tag != AnyTag {
 		return checkTag(tag)
 	}
-	if h.noAnyTag {
+	if h.NoAnyTag {
 		return fmt.Errorf("%w: AnyTag in spite of %s", ErrTag, InfoNoAnyTag)
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 func TestInfo(t *testing.T) {
@@ -99,13 +101,13 @@ func TestHints(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			h := c.comm.hints.Load()
-			if h.eager != tt.eager || h.streams != tt.streams {
-				return fmt.Errorf("%v: eager limit %d, %d streams", tt.info, h.eager, h.streams)
+			h := c.comm.Hints.Load()
+			if h.Eager != tt.eager || h.Streams != tt.streams {
+				return fmt.Errorf("%v: eager limit %d, %d streams", tt.info, h.Eager, h.Streams)
 			}
 			used := map[uint16]bool{}
 			for tag := range int32(50) {
-				used[h.streamOf(c.comm.ctx[slotUser], tag)] = true
+				used[h.StreamOf(c.comm.Contexts[p2p.SlotUser], tag)] = true
 			}
 			if len(used) != int(tt.streams) {
 				return fmt.Errorf("%v: %d streams used", tt.info, len(used))
@@ -119,7 +121,7 @@ func TestHints(t *testing.T) {
 				if err := Ssend(ctx, c, []byte{}, 1, 1); err != nil {
 					return err
 				}
-				if tt.eager == 0 && r.request.done.Load() {
+				if tt.eager == 0 && r.request.Finished.Load() {
 					return errors.New("a message longer than the eager limit was sent at once")
 				}
 				if err := Send(ctx, c, []byte{}, 1, 2); err != nil {
@@ -142,7 +144,7 @@ func TestHints(t *testing.T) {
 
 // Whatever the memory for unexpected messages, all arrive in order.
 func TestUnexpectedTiny(t *testing.T) {
-	for _, bound := range []int{0, 1, 2 * messageCost, 2*messageCost + 2, 2*messageCost + 200, 5000} {
+	for _, bound := range []int{0, 1, 2 * p2p.MessageCost, 2*p2p.MessageCost + 2, 2*p2p.MessageCost + 200, 5000} {
 		t.Run(fmt.Sprintf("bytes=%d", bound), func(t *testing.T) {
 			runRanks(t, 2, func(ctx context.Context, w *World) error {
 				const n = 300
@@ -160,8 +162,8 @@ func TestUnexpectedTiny(t *testing.T) {
 				if err := Barrier(ctx, c); err != nil {
 					return err
 				}
-				p := w.eng.peers[other]
-				if used := p.used.Load(); used > int64(bound)/2 {
+				p := w.eng.Peers[other]
+				if used := p.Used.Load(); used > int64(bound)/2 {
 					return fmt.Errorf("%d bytes of memory used of %d", used, bound/2)
 				}
 				for i := range n {

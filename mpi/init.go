@@ -102,7 +102,7 @@ func joinAs(ctx context.Context, rank, size int, o *options, boot bootstrap, cli
 		if cause := context.Cause(joining); cause != nil {
 			err = cause
 		}
-		w.eng.end(err)
+		w.eng.End(err)
 		return nil, errors.Join(err, f.close())
 	}
 	w.runTools()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/pmi"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -239,7 +240,7 @@ func TestOptions(t *testing.T) {
 	if err := o.fromEnv(func(s string) string { return env[s] }); err != nil {
 		t.Fatal(err)
 	}
-	if o.transport != "tcp" || o.eager != 128<<10 || o.streams != 3 || o.unexpected != 1<<20 || o.rendezvous != rendezvousWrite ||
+	if o.transport != "tcp" || o.eager != 128<<10 || o.streams != 3 || o.unexpected != 1<<20 || o.rendezvous != p2p.RendezvousWrite ||
 		o.spin != 10*time.Microsecond || len(o.addrs) != 2 || o.addrs[0].Port() != 5000 || o.capture != "x" {
 		t.Errorf("options %+v", o)
 	}

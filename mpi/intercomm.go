@@ -11,6 +11,7 @@ import (
 
 	"github.com/weftstack/weft/mpi/internal/consent"
 	"github.com/weftstack/weft/mpi/internal/mpierr"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // Intercommunicators (MPI-4.1, Section 7.6) consist of two groups without common members. Messages
@@ -25,25 +26,25 @@ func IntercommCreate(ctx context.Context, local *Comm, leader int, bridge *Comm,
 	if local.remote != nil {
 		return nil, fmt.Errorf("%w: IntercommCreate of an intercommunicator", ErrComm)
 	}
-	if err := local.comm.usable(); err != nil {
+	if err := local.comm.Usable(); err != nil {
 		return nil, err
 	}
-	if err := local.consent(ctx, errors.Join(checkTag(tag), local.comm.checkPeer(slotComm, leader)), leader); err != nil {
+	if err := local.consent(ctx, errors.Join(checkTag(tag), local.comm.CheckPeer(p2p.SlotComm, leader)), leader); err != nil {
 		return nil, err
 	}
 	e := local.w.eng
 	// The nonces of both groups together make the id.
 	own := binary.BigEndian.AppendUint64(nil, rand.Uint64())
-	own = e.appendNames(own, local.group)
+	own = e.AppendNames(own, local.group)
 	x := leaders{local: local, leader: leader, bridge: bridge, remote: remoteLeader, tag: tagInter | tag&(tagInter-1)}
 	mine, other, err := x.exchange(ctx, own)
 	if err != nil {
 		return nil, err
 	}
-	if len(other) < 8+procNameLen {
+	if len(other) < 8+p2p.ProcNameLen {
 		return nil, fmt.Errorf("%w: group without members", ErrProtocol)
 	}
-	remote, err := e.parseNames(other[8:])
+	remote, err := e.ParseNames(other[8:])
 	if err != nil {
 		return nil, err
 	}
@@ -57,14 +58,14 @@ func IntercommCreate(ctx context.Context, local *Comm, leader int, bridge *Comm,
 	if a > b || a == b && bytes.Compare(mine, other) > 0 {
 		side = 1
 	}
-	return local.child(local.w.newIntercomm(childID(a+b, a^b), local.group, local.comm.rank, remote, side, local.Info())), nil
+	return local.child(local.w.newIntercomm(childID(a+b, a^b), local.group, local.comm.Rank, remote, side, local.Info())), nil
 }
 
 // newIntercomm makes an intercommunicator. The groups are handles; both must
 // have links to each other and no common member. rank is the caller's in local.
 // Both sides have found the same id, and have different sides, 0 and 1.
 func (w *World) newIntercomm(id uint64, local []int32, rank int, remote []int32, side int, info Info) *Comm {
-	c := &Comm{comm: comm{id: id, rank: rank}, w: w, group: local, remote: remote, side: side}
+	c := &Comm{comm: p2p.Comm{ID: id, Rank: rank}, w: w, group: local, remote: remote, side: side}
 	c.local = w.newComm(childID(id, 1<<63|uint64(side)), local, rank, nil)
 	return w.openComm(c, remote, info)
 }
@@ -85,13 +86,13 @@ func (c *Comm) RemoteGroup() Group { return Group{ranks: c.remote} }
 // a group must give the same value. All ranks of both groups must call it; it blocks until all
 // have.
 func (c *Comm) IntercommMerge(ctx context.Context, high bool) (*Comm, error) {
-	if err := c.comm.usable(); err != nil {
+	if err := c.comm.Usable(); err != nil {
 		return nil, err
 	}
 	if c.remote == nil {
 		return nil, fmt.Errorf("%w: merging an intracommunicator", ErrComm)
 	}
-	id := childID(c.comm.id, c.children.Add(1))
+	id := childID(c.comm.ID, c.children.Add(1))
 	mine, other, err := c.leaders().exchange(ctx, []byte{boolByte(high)})
 	if err != nil {
 		return nil, err
@@ -104,9 +105,9 @@ func (c *Comm) IntercommMerge(ctx context.Context, high bool) (*Comm, error) {
 		second = mine[0] == 1
 	}
 	if second {
-		return c.child(c.w.newComm(id, slices.Concat(c.remote, c.group), len(c.remote)+c.comm.rank, c.Info())), nil
+		return c.child(c.w.newComm(id, slices.Concat(c.remote, c.group), len(c.remote)+c.comm.Rank, c.Info())), nil
 	}
-	return c.child(c.w.newComm(id, slices.Concat(c.group, c.remote), c.comm.rank, c.Info())), nil
+	return c.child(c.w.newComm(id, slices.Concat(c.group, c.remote), c.comm.Rank, c.Info())), nil
 }
 
 func boolByte(b bool) byte {
@@ -118,7 +119,7 @@ func boolByte(b bool) byte {
 
 // splitInter is Split for intercommunicators.
 func (c *Comm) splitInter(ctx context.Context, color, key int) (*Comm, error) {
-	id := childID(c.comm.id, c.children.Add(1))
+	id := childID(c.comm.ID, c.children.Add(1))
 	all, err := c.local.allgatherPairs(ctx, int64(color), int64(key))
 	if err != nil {
 		return nil, err
@@ -143,7 +144,7 @@ func (c *Comm) splitInter(ctx context.Context, color, key int) (*Comm, error) {
 	if err := orFirst(checkColors(all), checkColors(theirs)); err != nil || color == Undefined {
 		return nil, err
 	}
-	group, rank := colorGroup(c.group, all, color, c.comm.rank)
+	group, rank := colorGroup(c.group, all, color, c.comm.Rank)
 	remote, _ := colorGroup(c.remote, theirs, color, -1)
 	if len(remote) == 0 {
 		return nil, nil
@@ -153,7 +154,7 @@ func (c *Comm) splitInter(ctx context.Context, color, key int) (*Comm, error) {
 
 // createInter is Create for intercommunicators.
 func (c *Comm) createInter(ctx context.Context, g Group) (*Comm, error) {
-	id := childID(c.comm.id, c.children.Add(1))
+	id := childID(c.comm.ID, c.children.Add(1))
 	var list []byte
 	for _, h := range g.ranks {
 		list = binary.BigEndian.AppendUint32(list, uint32(slices.Index(c.group, h)))
@@ -170,7 +171,7 @@ func (c *Comm) createInter(ctx context.Context, g Group) (*Comm, error) {
 		}
 		remote = append(remote, c.remote[r])
 	}
-	rank := slices.Index(g.ranks, c.group[c.comm.rank])
+	rank := slices.Index(g.ranks, c.group[c.comm.Rank])
 	if rank < 0 || len(remote) == 0 {
 		return nil, nil
 	}
@@ -202,7 +203,7 @@ const (
 // groups call it; said is ignored on ranks that are not leaders.
 func (x leaders) exchange(ctx context.Context, said []byte) (mine, other []byte, err error) {
 	c := x.local
-	if c.comm.rank != x.leader {
+	if c.comm.Rank != x.leader {
 		if mine, err = x.recvResult(ctx, maxLeaderMessage); err == nil {
 			other, err = x.recvResult(ctx, maxLeaderMessage)
 		}
@@ -210,7 +211,7 @@ func (x leaders) exchange(ctx context.Context, said []byte) (mine, other []byte,
 	}
 	other, err = x.exchangeLeaders(ctx, said)
 	for r := range c.group {
-		if r == c.comm.rank {
+		if r == c.comm.Rank {
 			continue
 		}
 		for _, b := range [][]byte{said, other} {
@@ -230,12 +231,12 @@ func (x leaders) exchangeLeaders(ctx context.Context, b []byte) ([]byte, error) 
 	if x.bridge == nil {
 		return nil, fmt.Errorf("%w: no communicator of the leaders", ErrComm)
 	}
-	if x.bridge.remote == nil && x.remote == x.bridge.comm.rank {
+	if x.bridge.remote == nil && x.remote == x.bridge.comm.Rank {
 		return nil, fmt.Errorf("%w: the leaders are the same rank", ErrRank)
 	}
 	var out, in [8]byte
 	binary.BigEndian.PutUint64(out[:], uint64(len(b)))
-	if _, err := x.bridge.comm.sendrecv(ctx, slotComm, out[:], x.remote, x.tag, slotComm, in[:], x.remote, x.tag); err != nil {
+	if _, err := x.bridge.comm.Sendrecv(ctx, p2p.SlotComm, out[:], x.remote, x.tag, p2p.SlotComm, in[:], x.remote, x.tag); err != nil {
 		return nil, err
 	}
 	n := binary.BigEndian.Uint64(in[:])
@@ -243,7 +244,7 @@ func (x leaders) exchangeLeaders(ctx context.Context, b []byte) ([]byte, error) 
 		return nil, fmt.Errorf("%w: message of %d bytes between leaders", ErrProtocol, n)
 	}
 	other := make([]byte, n)
-	_, err := x.bridge.comm.sendrecv(ctx, slotComm, b, x.remote, x.tag, slotComm, other, x.remote, x.tag)
+	_, err := x.bridge.comm.Sendrecv(ctx, p2p.SlotComm, b, x.remote, x.tag, p2p.SlotComm, other, x.remote, x.tag)
 	return other, err
 }
 
@@ -255,16 +256,16 @@ func (x leaders) sendResult(ctx context.Context, r int, b []byte, why error) err
 		n, b = leaderFailed, (&consent.Vote{Why: mpierr.MakePortable(why)}).Append(nil)
 	}
 	binary.BigEndian.PutUint64(head[:], n)
-	if err := x.local.comm.send(ctx, slotComm, sendStandard, head[:], r, tagLeaderResult); err != nil {
+	if err := x.local.comm.Send(ctx, p2p.SlotComm, p2p.SendStandard, head[:], r, tagLeaderResult); err != nil {
 		return err
 	}
-	return x.local.comm.send(ctx, slotComm, sendStandard, b, r, tagLeaderResult)
+	return x.local.comm.Send(ctx, p2p.SlotComm, p2p.SendStandard, b, r, tagLeaderResult)
 }
 
 // recvResult receives what sendResult of the leader has sent, at most limit bytes.
 func (x leaders) recvResult(ctx context.Context, limit uint64) ([]byte, error) {
 	var head [8]byte
-	if _, err := x.local.comm.recv(ctx, slotComm, head[:], x.leader, tagLeaderResult); err != nil {
+	if _, err := x.local.comm.Recv(ctx, p2p.SlotComm, head[:], x.leader, tagLeaderResult); err != nil {
 		return nil, err
 	}
 	n := binary.BigEndian.Uint64(head[:])
@@ -275,14 +276,14 @@ func (x leaders) recvResult(ctx context.Context, limit uint64) ([]byte, error) {
 		return nil, fmt.Errorf("%w: message of %d bytes from the leader", ErrProtocol, n)
 	}
 	b := make([]byte, n)
-	_, err := x.local.comm.recv(ctx, slotComm, b, x.leader, tagLeaderResult)
+	_, err := x.local.comm.Recv(ctx, p2p.SlotComm, b, x.leader, tagLeaderResult)
 	return b, err
 }
 
 // recvError receives the error that the leader reports instead of a result.
 func (x leaders) recvError(ctx context.Context) error {
 	buf := make([]byte, consent.MaxVote)
-	st, err := x.local.comm.recv(ctx, slotComm, buf, x.leader, tagLeaderResult)
+	st, err := x.local.comm.Recv(ctx, p2p.SlotComm, buf, x.leader, tagLeaderResult)
 	if err != nil {
 		return err
 	}

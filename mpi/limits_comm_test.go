@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // A leader that announces too much is not believed, and its group is told.
@@ -25,7 +27,7 @@ func TestLeaderAnnouncesTooMuch(t *testing.T) {
 		}
 		if w.Rank() == 2 {
 			head := binary.BigEndian.AppendUint64(nil, maxLeaderMessage+1)
-			if err := c.comm.send(ctx, slotComm, sendStandard, head, 0, tagLeaders); err != nil {
+			if err := c.comm.Send(ctx, p2p.SlotComm, p2p.SendStandard, head, 0, tagLeaders); err != nil {
 				return err
 			}
 			return w.Comm().barrier(ctx)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
@@ -15,7 +16,7 @@ import (
 // that calls flush delivers the messages itself, including those that other goroutines have queued
 // meanwhile.
 type inprocLink struct {
-	to  *peer       // the peer of the receiving rank that stands for the sender
+	to  *p2p.Peer   // the peer of the receiving rank that stands for the sender
 	rev *inprocLink // the other direction
 
 	mu       sync.Mutex
@@ -79,7 +80,7 @@ func (l *inprocLink) Flush() {
 	l.draining = false
 	l.mu.Unlock()
 	if end {
-		l.to.down(l.err)
+		l.to.Down(l.err)
 		if l.err != nil {
 			l.rev.Flush() // was closed, too
 		}
@@ -96,10 +97,10 @@ func (l *inprocLink) deliver(fr *inprocFrame) error {
 		}
 		return nil
 	}
-	f := &l.to.parsers[fr.stream]
-	_, err := f.parse(fr.hdr[:fr.nhdr])
+	f := &l.to.Parsers[fr.stream]
+	_, err := f.Parse(fr.hdr[:fr.nhdr])
 	if err == nil && len(fr.body) > 0 {
-		_, err = f.parse(fr.body)
+		_, err = f.Parse(fr.body)
 	}
 	if fr.own != nil {
 		fr.own.Released(err)
@@ -161,7 +162,7 @@ func (t *inprocTransport) listen() error { return nil }
 // connectRemote implements jobTransport.
 func (t *inprocTransport) connectRemote(_ context.Context, m *linkSetup, number int) error {
 	p := m.peer(number)
-	x, ok := inprocTransports.Load(p.remote.addr)
+	x, ok := inprocTransports.Load(p.Remote.Addr)
 	if !ok {
 		return fmt.Errorf("%w: the other one is not in this process", ErrPort)
 	}

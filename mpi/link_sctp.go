@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/mpi/internal/handshake"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/transport"
 	"github.com/weftstack/weft/sctp"
 )
@@ -20,9 +21,9 @@ type sctpLink struct {
 	a *sctp.Association
 
 	// Used only by upcalls, which come one at a time.
-	peer    *peer          // nil until the other side is authenticated
-	broken  bool           // the peer has violated the protocol
-	current *messageParser // parser of the last fragment: it may hold its receive buffer locked
+	peer    *p2p.Peer   // nil until the other side is authenticated
+	broken  bool        // the peer has violated the protocol
+	current *p2p.Parser // parser of the last fragment: it may hold its receive buffer locked
 
 	mu        sync.Mutex
 	handshake *handshake.Exchange // nil once it is complete; guarded by mu
@@ -92,7 +93,7 @@ func (l *sctpLink) Shutdown(ctx context.Context) error {
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case l.peer.disconnected.Load():
+		case l.peer.Disconnected.Load():
 			l.a.Abort("finalized")
 			return nil
 		case !errors.Is(err, context.DeadlineExceeded):
@@ -132,20 +133,20 @@ func (l *sctpLink) onMessage(p *sctp.Piece) error {
 		l.switchTo(nil)
 		return l.onHandshake(p)
 	}
-	if int(p.Stream) >= len(l.peer.parsers) || p.Unordered || p.Aborted {
+	if int(p.Stream) >= len(l.peer.Parsers) || p.Unordered || p.Aborted {
 		return fmt.Errorf("%w: fragment of stream %d", ErrProtocol, p.Stream)
 	}
-	f := &l.peer.parsers[p.Stream]
+	f := &l.peer.Parsers[p.Stream]
 	l.switchTo(f)
-	if p.Begin && f.inMessage() {
+	if p.Begin && f.InMessage() {
 		return fmt.Errorf("%w: message cut short", ErrProtocol)
 	}
-	n, err := f.parseMore(p.Data, p.More)
+	n, err := f.ParseMore(p.Data, p.More)
 	if err != nil {
 		return err
 	}
 	// A message without body may end with its envelope.
-	if n != len(p.Data) || p.End && f.inMessage() {
+	if n != len(p.Data) || p.End && f.InMessage() {
 		return fmt.Errorf("%w: message of the wrong length", ErrProtocol)
 	}
 	return nil
@@ -154,9 +155,9 @@ func (l *sctpLink) onMessage(p *sctp.Piece) error {
 // switchTo makes f, which may be nil, the message parser that may keep its receive buffer locked
 // between fragments, and unlocks the buffer of the previous one, because code that handles another
 // message must not hold that lock.
-func (l *sctpLink) switchTo(f *messageParser) {
+func (l *sctpLink) switchTo(f *p2p.Parser) {
 	if l.current != nil && l.current != f {
-		l.current.unlockBuffer()
+		l.current.UnlockBuffer()
 	}
 	l.current = f
 }
@@ -235,7 +236,7 @@ func (l *sctpLink) handshakeStep(msg []byte) error {
 		case !l.t.claim(rank, l):
 			return fmt.Errorf("%w: rank %d has a link already", ErrAuth, rank)
 		default:
-			l.peer = l.t.w.eng.peers[rank]
+			l.peer = l.t.w.eng.Peers[rank]
 		}
 		l.a.Admit()
 	}
@@ -267,7 +268,7 @@ func (l *sctpLink) down(err error) {
 		l.t.linked(fmt.Errorf("mpi: rank %d: %w", h.Peer(), orClosed(err)))
 	}
 	if l.peer != nil {
-		l.peer.down(err)
+		l.peer.Down(err)
 	}
 }
 

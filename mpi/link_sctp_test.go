@@ -34,7 +34,7 @@ func heldLink(t *testing.T) (*sctpLink, *Request) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &sctpLink{t: &sctpTransport{w: w}, a: a, peer: w.eng.peers[1]}
+	l := &sctpLink{t: &sctpTransport{w: w}, a: a, peer: w.eng.Peers[1]}
 	l.onFragment(&sctp.Piece{Stream: 1, Begin: true, Data: eagerHeader(5, 100), More: true})
 	l.onFragment(&sctp.Piece{Stream: 1, Data: make([]byte, 30), More: true})
 	if !locked(r) || l.broken {
@@ -51,8 +51,8 @@ func eagerHeader(tag int32, n uint64) []byte {
 
 // locked reports whether somebody who wants the buffer of r would have to wait.
 func locked(r *Request) bool {
-	if r.request.place.TryLock() {
-		r.request.place.Unlock()
+	if r.request.Place.TryLock() {
+		r.request.Place.Unlock()
 		return false
 	}
 	return true

@@ -14,6 +14,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/dynamic"
 	"github.com/weftstack/weft/mpi/internal/handshake"
 	"github.com/weftstack/weft/mpi/internal/mpierr"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
@@ -34,11 +35,11 @@ type linkSetup struct {
 	w        *World
 	id       uint64
 	key      []byte
-	self     int     // number of this process in both groups: the accepting group comes first
-	size     int     // processes on both sides
-	peers    []*peer // by number: processes to which this one may get a link
-	others   []int   // numbers of the other group
-	retained []*peer // peers with a link already; released by end
+	self     int         // number of this process in both groups: the accepting group comes first
+	size     int         // processes on both sides
+	peers    []*p2p.Peer // by number: processes to which this one may get a link
+	others   []int       // numbers of the other group
+	retained []*p2p.Peer // peers with a link already; released by end
 
 	mu      sync.Mutex
 	claimed []bool // by number: there is a link
@@ -77,7 +78,7 @@ func (m *linkSetup) params() handshake.Params {
 
 // claim makes l the link to a process, and returns its peer. It returns nil if the process is not
 // to have a link, or has one.
-func (m *linkSetup) claim(number int, l transport.Link) *peer {
+func (m *linkSetup) claim(number int, l transport.Link) *p2p.Peer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.peers[number]
@@ -85,7 +86,7 @@ func (m *linkSetup) claim(number int, l transport.Link) *peer {
 		return nil
 	}
 	m.claimed[number] = true
-	m.w.eng.linkRemote(p, l)
+	m.w.eng.LinkRemote(p, l)
 	return p
 }
 
@@ -96,7 +97,7 @@ func (m *linkSetup) linked(number int, err error) {
 		case err == nil:
 			m.up++
 		case m.err == nil && p != nil:
-			m.err = fmt.Errorf("mpi: connecting to rank %d of another job: %w", p.rank, err)
+			m.err = fmt.Errorf("mpi: connecting to rank %d of another job: %w", p.Rank, err)
 		}
 	})
 }
@@ -116,13 +117,13 @@ func (m *linkSetup) note(change func()) {
 // that open makes. It calls open at the root only.
 func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open func(context.Context) (*dynamic.RootConn, error)) (d *Comm, err error) {
 	defer func() { c.w.recordConnected(d, err) }()
-	if err := c.comm.usable(); err != nil {
+	if err := c.comm.Usable(); err != nil {
 		return nil, err
 	}
 	if c.remote != nil {
 		return nil, fmt.Errorf("%w: connecting an intercommunicator", ErrComm)
 	}
-	if err := c.comm.checkPeer(slotComm, root); err != nil {
+	if err := c.comm.CheckPeer(p2p.SlotComm, root); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRoot, err)
 	}
 	e := c.w.eng
@@ -132,7 +133,7 @@ func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open f
 	}
 	x := &dynamic.Exchange{Comm: exchangeComm{c}, Root: root, Limit: MaxConnected}
 	own := dynamic.GroupMessage{Head: &dynamic.GroupHeader{Transport: c.w.opts.transport, Streams: c.w.opts.streams}}
-	if c.comm.rank == root {
+	if c.comm.Rank == root {
 		var err error
 		if x.Conn, err = open(ctx); err != nil {
 			own.Err = mpierr.MakePortable(err)
@@ -145,7 +146,7 @@ func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open f
 			own.Head.ID, own.Head.Key = binary.BigEndian.Uint64(id[:])|1, []byte(newJobKey())
 		}
 	}
-	me := &dynamic.ProcessInfo{Job: e.job, Rank: uint32(e.rank), Addr: c.w.transport.addr(), Window: e.remoteWindow(), Call: c.w.launcherName()}
+	me := &dynamic.ProcessInfo{Job: e.Job, Rank: uint32(e.Rank), Addr: c.w.transport.addr(), Window: e.RemoteWindow(), Call: c.w.launcherName()}
 	mine, theirs, err := x.Allgather(ctx, own, dynamic.ProcessMessage{Member: me, Err: mpierr.MakePortable(lerr)})
 	if err != nil {
 		return nil, err
@@ -161,7 +162,7 @@ func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open f
 	if cerr != nil {
 		return nil, cerr
 	}
-	err = m.link(ctx, c.comm.rank, mine, theirs, group, accepts)
+	err = m.link(ctx, c.comm.Rank, mine, theirs, group, accepts)
 	if _, _, cerr = x.Allgather(ctx, dynamic.GroupMessage{}, dynamic.ProcessMessage{Err: mpierr.MakePortable(err)}); cerr != nil {
 		return nil, cerr
 	}
@@ -169,31 +170,31 @@ func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open f
 	if !accepts {
 		side = 1
 	}
-	id := hashOf("meeting", hex.EncodeToString(m.key)) &^ uint64(slotMask)
+	id := hashOf("meeting", hex.EncodeToString(m.key)) &^ uint64(p2p.SlotMask)
 	remote := make([]int32, len(group))
 	for i, p := range group {
-		remote[i] = p.handle
-		if p.remote != nil {
-			e.publishRemote(p)
+		remote[i] = p.ProcHandle
+		if p.Remote != nil {
+			e.PublishRemote(p)
 		}
 	}
-	return c.child(c.w.newIntercomm(id, c.group, c.comm.rank, remote, side, c.Info())), nil
+	return c.child(c.w.newIntercomm(id, c.group, c.comm.Rank, remote, side, c.Info())), nil
 }
 
 // prepareLinks prepares the links to the other group. group holds the members of the other group
 // that have a peer: those of this job, and those with a link already, which links lists. The caller
 // ends m, also after an error.
-func (c *Comm) prepareLinks(mine, theirs *dynamic.GroupMessage, accepts bool) (m *linkSetup, group []*peer, links [][2]uint64, err error) {
+func (c *Comm) prepareLinks(mine, theirs *dynamic.GroupMessage, accepts bool) (m *linkSetup, group []*p2p.Peer, links [][2]uint64, err error) {
 	e := c.w.eng
 	na, nc := len(mine.Reports), len(theirs.Reports)
-	m = &linkSetup{w: c.w, id: mine.Head.ID, key: mine.Head.Key, self: c.comm.rank, size: na + nc, need: -1, done: make(chan struct{})}
+	m = &linkSetup{w: c.w, id: mine.Head.ID, key: mine.Head.Key, self: c.comm.Rank, size: na + nc, need: -1, done: make(chan struct{})}
 	first := na
 	if !accepts {
-		first, m.self = 0, nc+c.comm.rank
+		first, m.self = 0, nc+c.comm.Rank
 	}
-	m.peers, m.claimed = make([]*peer, m.size), make([]bool, m.size)
-	group = make([]*peer, nc)
-	names := make(map[procName]bool, na)
+	m.peers, m.claimed = make([]*p2p.Peer, m.size), make([]bool, m.size)
+	group = make([]*p2p.Peer, nc)
+	names := make(map[p2p.ProcName]bool, na)
 	for i := range mine.Reports {
 		names[nameOf(mine.Reports[i].Member)] = true
 	}
@@ -207,25 +208,25 @@ func (c *Comm) prepareLinks(mine, theirs *dynamic.GroupMessage, accepts bool) (m
 		if names[name] {
 			return m, group, nil, fmt.Errorf("%w: groups with common members", ErrRank)
 		}
-		if name.job == e.job {
-			if int64(name.rank) >= int64(len(e.peers)) {
-				return m, group, nil, fmt.Errorf("%w: rank %d", ErrProtocol, name.rank)
+		if name.Job == e.Job {
+			if int64(name.Rank) >= int64(len(e.Peers)) {
+				return m, group, nil, fmt.Errorf("%w: rank %d", ErrProtocol, name.Rank)
 			}
-			group[i] = e.peers[name.rank]
+			group[i] = e.Peers[name.Rank]
 			continue
 		}
 		numbers := []int{m.self, first + i}
 		slices.Sort(numbers)
 		link := hashOf("link", string(m.key), fmt.Sprint(numbers))
-		p, err := e.addRemote(name, remoteInfo{o.Addr, o.Call, o.Window}, link)
+		p, err := e.AddRemote(name, p2p.RemoteInfo{Addr: o.Addr, LauncherName: o.Call, Window: o.Window}, link)
 		if err != nil {
 			return m, group, nil, err
 		}
 		m.peers[first+i] = p
-		if old := e.retainNamed(name); old != nil {
+		if old := e.RetainNamed(name); old != nil {
 			group[i] = old
 			m.retained = append(m.retained, old)
-			links = append(links, [2]uint64{uint64(i), old.remote.linkID})
+			links = append(links, [2]uint64{uint64(i), old.Remote.LinkID})
 		}
 	}
 	c.w.mu.Lock()
@@ -240,7 +241,7 @@ func (c *Comm) prepareLinks(mine, theirs *dynamic.GroupMessage, accepts bool) (m
 	return m, group, links, nil
 }
 
-func nameOf(m *dynamic.ProcessInfo) procName { return procName{m.Job, m.Rank} }
+func nameOf(m *dynamic.ProcessInfo) p2p.ProcName { return p2p.ProcName{Job: m.Job, Rank: m.Rank} }
 
 // end ends the setup, and aborts links that no communicator uses.
 func (m *linkSetup) end() {
@@ -257,14 +258,14 @@ func (m *linkSetup) end() {
 	e := m.w.eng
 	for _, p := range m.peers {
 		if p != nil {
-			e.abandonRemote(p, "not connected")
+			e.AbandonRemote(p, "not connected")
 		}
 	}
-	e.release(m.retained)
+	e.Release(m.retained)
 }
 
 // peer returns the peer for a number, or nil.
-func (m *linkSetup) peer(number int) *peer {
+func (m *linkSetup) peer(number int) *p2p.Peer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.peers[number]
@@ -272,7 +273,7 @@ func (m *linkSetup) peer(number int) *peer {
 
 // link makes the missing links and waits until they are up. The connecting side dials. It completes
 // group.
-func (m *linkSetup) link(ctx context.Context, me int, mine, theirs *dynamic.GroupMessage, group []*peer, accepts bool) error {
+func (m *linkSetup) link(ctx context.Context, me int, mine, theirs *dynamic.GroupMessage, group []*p2p.Peer, accepts bool) error {
 	common := make(map[uint64]bool) // ids of links that both ends list
 	for _, l := range mine.Reports[me].Links {
 		for _, o := range theirs.Reports[l[0]].Links {
@@ -286,14 +287,14 @@ func (m *linkSetup) link(ctx context.Context, me int, mine, theirs *dynamic.Grou
 		p := m.peer(number)
 		switch {
 		case p == nil: // a rank of this job
-		case group[i] != nil && common[group[i].remote.linkID]:
+		case group[i] != nil && common[group[i].Remote.LinkID]:
 			m.note(func() {
 				m.peers[number] = nil
 				if m.claimed[number] {
-					m.err = fmt.Errorf("%w: one more link to rank %d of another job", ErrProtocol, p.rank)
+					m.err = fmt.Errorf("%w: one more link to rank %d of another job", ErrProtocol, p.Rank)
 				}
 			})
-			m.w.eng.abandonRemote(p, "not needed")
+			m.w.eng.AbandonRemote(p, "not needed")
 		default:
 			group[i] = p
 			missing = append(missing, number)
@@ -323,7 +324,7 @@ func (m *linkSetup) link(ctx context.Context, me int, mine, theirs *dynamic.Grou
 		return m.err
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-m.w.eng.over:
+	case <-m.w.eng.Over:
 		return m.w.usable()
 	}
 }

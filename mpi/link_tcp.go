@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/weftstack/weft/mpi/internal/ctxconn"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
@@ -17,7 +18,7 @@ import (
 type tcpLink struct {
 	conn *net.TCPConn
 	raw  syscall.RawConn
-	peer *peer
+	peer *p2p.Peer
 
 	mu      sync.Mutex
 	batch   tcpBatch // messages that are written next
@@ -53,7 +54,7 @@ const (
 	tcpRead = 128 << 10
 )
 
-func newTCPLink(conn *net.TCPConn, p *peer) (*tcpLink, error) {
+func newTCPLink(conn *net.TCPConn, p *p2p.Peer) (*tcpLink, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return nil, err
@@ -211,7 +212,7 @@ func (l *tcpLink) read() {
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	l.peer.down(err)
+	l.peer.Down(err)
 }
 
 // kill makes the reader end the link. Unlike closing the connection it does not wait for other
@@ -227,9 +228,9 @@ func (l *tcpLink) kill(err error) {
 
 // parse gives received bytes to the message parser. rmu is held.
 func (l *tcpLink) parse(b []byte) error {
-	f := &l.peer.parsers[0]
+	f := &l.peer.Parsers[0]
 	for len(b) > 0 {
-		n, err := f.parse(b)
+		n, err := f.Parse(b)
 		if err != nil {
 			return err
 		}

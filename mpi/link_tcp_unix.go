@@ -108,9 +108,9 @@ func (l *tcpLink) receive(fd int) (n int, err error) {
 	if l.rerr != nil {
 		return 0, l.rerr
 	}
-	f := &l.peer.parsers[0]
-	if f.directRoom() >= minInPlace {
-		n, err = f.placeWith(func(b []byte) (int, error) { return readFD(fd, b) })
+	f := &l.peer.Parsers[0]
+	if f.DirectRoom() >= minInPlace {
+		n, err = f.PlaceWith(func(b []byte) (int, error) { return readFD(fd, b) })
 	} else if n, err = readFD(fd, l.rbuf); n > 0 {
 		err = l.parse(l.rbuf[:n])
 	}

@@ -109,11 +109,11 @@ func (j *localJob) link(ctx context.Context, w *World) error {
 	if len(j.worlds) == j.size {
 		for i, a := range j.worlds {
 			for _, b := range j.worlds[:i] {
-				ab := &inprocLink{to: b.eng.peers[a.Rank()]}
-				ba := &inprocLink{to: a.eng.peers[b.Rank()], rev: ab}
+				ab := &inprocLink{to: b.eng.Peers[a.Rank()]}
+				ba := &inprocLink{to: a.eng.Peers[b.Rank()], rev: ab}
 				ab.rev = ba
-				a.eng.peers[b.Rank()].link = ab
-				b.eng.peers[a.Rank()].link = ba
+				a.eng.Peers[b.Rank()].Link = ab
+				b.eng.Peers[a.Rank()].Link = ba
 			}
 		}
 		close(j.linked)

@@ -3,6 +3,8 @@ package mpi
 import (
 	"context"
 	"log/slog"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // WithLog makes the rank log with l what an operator wants to know and what happens seldom:
@@ -36,23 +38,23 @@ func (w *World) record(level slog.Level, event string, attrs ...slog.Attr) {
 }
 
 // recordPeer logs an event about a peer.
-func (w *World) recordPeer(level slog.Level, event string, p *peer, attrs ...slog.Attr) {
+func (w *World) recordPeer(level slog.Level, event string, p *p2p.Peer, attrs ...slog.Attr) {
 	if w.log == nil {
 		return
 	}
-	about := []slog.Attr{slog.Int("peer", p.rank)}
-	if p.remote != nil { // its rank is that in its own job
+	about := []slog.Attr{slog.Int("peer", p.Rank)}
+	if p.Remote != nil { // its rank is that in its own job
 		about = append(about, slog.String("peer_job", jobName(p)))
 	}
 	w.record(level, event, append(about, attrs...)...)
 }
 
 // jobName names the job of a remote process: as its launcher does, or by its address.
-func jobName(p *peer) string {
-	if p.remote.launcherName != "" {
-		return p.remote.launcherName
+func jobName(p *p2p.Peer) string {
+	if p.Remote.LauncherName != "" {
+		return p.Remote.LauncherName
 	}
-	return p.remote.addr
+	return p.Remote.Addr
 }
 
 // cause is the attribute of an error.

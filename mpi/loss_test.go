@@ -93,7 +93,7 @@ func lossyRank(ctx context.Context, w *World, seed uint64) error {
 		}
 		next[st.Source]++
 		for i, r := range sends {
-			if r.request.done.Load() {
+			if r.request.Finished.Load() {
 				clear(bufs[i])
 			}
 		}

@@ -38,7 +38,7 @@ func TestMatchingRandom(t *testing.T) {
 		seed := base + uint64(i)
 		s := newSchedule(t, seed)
 		if err := s.run(); err != nil {
-			t.Fatalf("seed %d, %d ranks, overtaking %v, rendezvous %v: %v", seed, len(s.worlds), s.ref.overtaking, s.comms[0].comm.hints.Load().rendezvous, err)
+			t.Fatalf("seed %d, %d ranks, overtaking %v, rendezvous %v: %v", seed, len(s.worlds), s.ref.overtaking, s.comms[0].comm.Hints.Load().Rendezvous, err)
 		}
 		if !checkEmpty(t, s.chaos) || !s.bulk.checkEmpty(t) {
 			t.Fatalf("seed %d", seed)
@@ -102,7 +102,7 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 	loss := []int{0, 30, 4}[rng.IntN(3)]
 	for _, l := range s.links {
 		l.loss = loss
-		if src := l.to.rank; l.to.e.rank == 0 {
+		if src := l.to.Rank; l.to.Engine.Rank == 0 {
 			l.arrived = func(f *chaosFrame) { s.delivered(src, f) }
 		}
 	}
@@ -181,8 +181,8 @@ func (s *schedule) finish() error {
 		s.post(AnySource, AnyTag)
 	}
 	for i, r := range s.sends {
-		if !r.request.done.Load() || r.request.err != nil {
-			return fmt.Errorf("send %d: done %v, %w", i, r.request.done.Load(), r.request.err)
+		if !r.request.Finished.Load() || r.request.Err != nil {
+			return fmt.Errorf("send %d: done %v, %w", i, r.request.Finished.Load(), r.request.Err)
 		}
 	}
 	for _, r := range s.recvs {
@@ -248,7 +248,7 @@ func (s *schedule) probe(src, tag int) {
 // done are overwritten: their receives must not get that.
 func (s *schedule) compare() {
 	for _, r := range s.sends {
-		if r.request.done.Load() {
+		if r.request.Finished.Load() {
 			clear(r.buf)
 		}
 	}
@@ -256,7 +256,7 @@ func (s *schedule) compare() {
 		if r.checked {
 			continue
 		}
-		if waits := r.req.request.elem.q != nil; waits != (r.got == nil && !r.cancelled) {
+		if waits := r.req.request.Elem.Queue != nil; waits != (r.got == nil && !r.cancelled) {
 			s.fail("receive %d (%d, %d) waits: %v, reference %+v", r.order, r.src, r.tag, waits, r.got)
 			return
 		}

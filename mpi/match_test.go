@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weftstack/weft/internal/testenv"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // overtake is a job of two ranks whose rank 1 has sent messages with tags 0
@@ -30,7 +31,7 @@ func (o *overtake) send(t *testing.T, c *Comm) *overtake {
 		if _, err := Isend(c, []byte{byte(tag)}, 0, tag); err != nil {
 			t.Fatal(err)
 		}
-		o.stream[tag] = int(c.comm.hints.Load().streamOf(c.comm.ctx[slotUser], int32(tag)))
+		o.stream[tag] = int(c.comm.Hints.Load().StreamOf(c.comm.Contexts[p2p.SlotUser], int32(tag)))
 	}
 	if o.stream[0] == o.stream[1] {
 		t.Fatal("both tags on one stream")
@@ -55,15 +56,15 @@ func (o *overtake) post(src, tag int) *Request {
 
 func (o *overtake) wantTag(r *Request, tag int) {
 	o.t.Helper()
-	if !r.request.done.Load() || r.request.err != nil || r.request.status.Tag != tag {
-		o.t.Errorf("receive: done %v, status %+v, %v, want tag %d", r.request.done.Load(), r.request.status, r.request.err, tag)
+	if !r.request.Finished.Load() || r.request.Err != nil || r.request.Status.Tag != tag {
+		o.t.Errorf("receive: done %v, status %+v, %v, want tag %d", r.request.Finished.Load(), r.request.Status, r.request.Err, tag)
 	}
 }
 
 func (o *overtake) wantOpen(r *Request) {
 	o.t.Helper()
-	if r.request.done.Load() {
-		o.t.Errorf("receive got %+v, want none yet", r.request.status)
+	if r.request.Finished.Load() {
+		o.t.Errorf("receive got %+v, want none yet", r.request.Status)
 	}
 }
 
@@ -141,10 +142,10 @@ func TestAllowOvertaking(t *testing.T) {
 func TestGapsEndWithTheSender(t *testing.T) {
 	o := newOvertake(t)
 	o.arrive(1)
-	o.worlds[0].eng.peers[1].down(nil)
+	o.worlds[0].eng.Peers[1].Down(nil)
 	o.wantTag(o.post(1, AnyTag), 1)
-	if r := o.post(1, AnyTag); !r.request.done.Load() || !errors.Is(r.request.err, ErrProcFailed) {
-		t.Errorf("receive from a rank that is gone: %v, %v", r.request.done.Load(), r.request.err)
+	if r := o.post(1, AnyTag); !r.request.Finished.Load() || !errors.Is(r.request.Err, ErrProcFailed) {
+		t.Errorf("receive from a rank that is gone: %v, %v", r.request.Finished.Load(), r.request.Err)
 	}
 }
 
@@ -175,12 +176,12 @@ func TestFreedCommunicatorDropsMessages(t *testing.T) {
 		}
 	}
 	data := l.streams[s][0].data
-	f := &l.to.parsers[s]
-	if _, err := f.parse(data[:500]); err != nil {
+	f := &l.to.Parsers[s]
+	if _, err := f.Parse(data[:500]); err != nil {
 		t.Fatal(err)
 	}
 	cs[0].Free()
-	if _, err := f.parse(data[500:]); err != nil {
+	if _, err := f.Parse(data[500:]); err != nil {
 		t.Fatal(err)
 	}
 	l.streams[s] = l.streams[s][1:]
@@ -190,51 +191,51 @@ func TestFreedCommunicatorDropsMessages(t *testing.T) {
 	if !checkEmpty(t, k) {
 		t.Error("something is left")
 	}
-	if n := len(k.worlds[0].eng.freed); n != int(slotCount) {
+	if n := len(k.worlds[0].eng.Freed); n != int(p2p.SlotCount) {
 		t.Errorf("%d freed contexts remembered", n)
 	}
 }
 
 func TestArrivedBitmap(t *testing.T) {
-	x := newContext(4)
+	x := p2p.NewContext(4)
 	rng := rand.New(rand.NewPCG(5, 6))
 	// Blocks of messages in random order; sequence numbers wrap around.
-	x.source(0).next = ^uint32(5000)
-	base := x.source(0).next
+	x.Source(0).Next = ^uint32(5000)
+	base := x.Source(0).Next
 	for range 20 {
 		n := 1 + rng.IntN(2000)
 		for _, i := range rng.Perm(n) {
-			early, ok := x.arrive(0, base+uint32(i))
+			early, ok := x.Arrive(0, base+uint32(i))
 			if !ok {
 				t.Fatalf("message %d of %d refused", i, n)
 			}
-			if early != (base+uint32(i) != x.source(0).next-1) {
+			if early != (base+uint32(i) != x.Source(0).Next-1) {
 				t.Fatalf("message %d of %d early %v", i, n, early)
 			}
 			if early {
-				if _, ok := x.arrive(0, base+uint32(i)); ok {
+				if _, ok := x.Arrive(0, base+uint32(i)); ok {
 					t.Fatalf("message %d of %d taken twice", i, n)
 				}
 			} else {
-				x.advance(0)
+				x.Advance(0)
 			}
 		}
 		base += uint32(n)
-		if s := x.source(0); s.next != base || s.ahead != 0 {
-			t.Fatalf("next %d, %d ahead, want %d and none", s.next, s.ahead, base)
+		if s := x.Source(0); s.Next != base || s.Ahead != 0 {
+			t.Fatalf("next %d, %d ahead, want %d and none", s.Next, s.Ahead, base)
 		}
 	}
 }
 
 func TestTable(t *testing.T) {
-	var x table
-	model := map[key][]*elem{}
+	var x p2p.Table
+	model := map[p2p.Key][]*p2p.Elem{}
 	rng := rand.New(rand.NewPCG(7, 8))
-	var all []*elem
+	var all []*p2p.Elem
 	for range 20_000 {
-		if k := (key{int32(rng.IntN(30)) - 1, int32(rng.IntN(60)) - 1}); rng.IntN(5) < 3 || len(all) == 0 {
-			e := new(elem)
-			x.push(k, e)
+		if k := (p2p.Key{Src: int32(rng.IntN(30)) - 1, Tag: int32(rng.IntN(60)) - 1}); rng.IntN(5) < 3 || len(all) == 0 {
+			e := new(p2p.Elem)
+			x.Push(k, e)
 			model[k] = append(model[k], e)
 			all = append(all, e)
 		} else {
@@ -242,9 +243,9 @@ func TestTable(t *testing.T) {
 			e := all[i]
 			all[i] = all[len(all)-1]
 			all = all[:len(all)-1]
-			k := e.q.key
-			x.remove(e)
-			x.remove(e) // harmless
+			k := e.Queue.Key
+			x.Remove(e)
+			x.Remove(e) // harmless
 			for j, f := range model[k] {
 				if f == e {
 					model[k] = append(model[k][:j], model[k][j+1:]...)
@@ -254,40 +255,40 @@ func TestTable(t *testing.T) {
 		}
 	}
 	for k, es := range model {
-		e := x.head(k)
+		e := x.Head(k)
 		for _, want := range es {
 			if e != want {
 				t.Fatalf("key %v: wrong element", k)
 			}
-			e = e.next
+			e = e.Next
 		}
 		if e != nil {
 			t.Fatalf("key %v: too many elements", k)
 		}
 	}
 	n := 0
-	x.each(func(e *elem) { x.remove(e); n++ })
-	if n != len(all) || x.n != 0 || x.nfree > maxFreeQueues {
-		t.Errorf("%d elements removed of %d, %d queues left, %d kept", n, len(all), x.n, x.nfree)
+	x.Each(func(e *p2p.Elem) { x.Remove(e); n++ })
+	if n != len(all) || x.Len != 0 || x.Free > p2p.MaxFreeQueues {
+		t.Errorf("%d elements removed of %d, %d queues left, %d kept", n, len(all), x.Len, x.Free)
 	}
 }
 
 func TestIDs(t *testing.T) {
-	var x idTable
-	p, q := new(peer), new(peer)
-	a, b := new(request), new(request)
-	ia, ib := x.add(a, p), x.add(b, q)
-	if x.remove(ia, q) != nil || x.remove(0, p) != nil || x.remove(1<<40, p) != nil || x.remove(77, p) != nil {
+	var x p2p.IDTable
+	p, q := new(p2p.Peer), new(p2p.Peer)
+	a, b := new(p2p.Request), new(p2p.Request)
+	ia, ib := x.Add(a, p), x.Add(b, q)
+	if x.Remove(ia, q) != nil || x.Remove(0, p) != nil || x.Remove(1<<40, p) != nil || x.Remove(77, p) != nil {
 		t.Error("an id of nobody names a request")
 	}
-	if x.remove(ia, p) != a || x.remove(ia, p) != nil {
+	if x.Remove(ia, p) != a || x.Remove(ia, p) != nil {
 		t.Error("id does not name its request once")
 	}
-	ic := x.add(b, p)
-	if ic == ia || x.remove(ia, p) != nil {
+	ic := x.Add(b, p)
+	if ic == ia || x.Remove(ia, p) != nil {
 		t.Error("old id names a new request")
 	}
-	if got := x.removeAll(p); len(got) != 1 || got[0] != b || x.len() != 1 || x.remove(ib, q) != b {
+	if got := x.RemoveAll(p); len(got) != 1 || got[0] != b || x.Len() != 1 || x.Remove(ib, q) != b {
 		t.Error("requests of one peer")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/pmi"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // Names of transports, for WithTransport and WEFT_TRANSPORT.
@@ -54,7 +55,7 @@ type options struct {
 	eager          int
 	streams        int
 	unexpected     int
-	rendezvous     rendezvous
+	rendezvous     p2p.Rendezvous
 	spin           time.Duration
 	shared         bool // memory with ranks of the same host
 	capture        string

@@ -3,6 +3,8 @@ package mpi
 import (
 	"context"
 	"fmt"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // Send sends buf to rank dst of c (MPI-4.1, Section 3.2.1). It blocks until buf may be reused: a
@@ -22,7 +24,7 @@ func Send[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error 
 		return c.raise(err)
 	}
 	t := c.enter()
-	err = c.comm.send(ctx, s, sendStandard, b, dst, tag)
+	err = c.comm.Send(ctx, s, p2p.SendStandard, b, dst, tag)
 	c.leave(t, "Send", dst, tag, len(b), err)
 	return c.raise(err)
 }
@@ -39,7 +41,7 @@ func Ssend[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error
 		return c.raise(err)
 	}
 	t := c.enter()
-	err = c.comm.send(ctx, s, sendSync, b, dst, tag)
+	err = c.comm.Send(ctx, s, p2p.SendSync, b, dst, tag)
 	c.leave(t, "Ssend", dst, tag, len(b), err)
 	return c.raise(err)
 }
@@ -63,7 +65,7 @@ func Recv[T Element](ctx context.Context, c *Comm, buf []T, src, tag int) (Statu
 		return Status{}, c.raise(err)
 	}
 	t := c.enter()
-	st, err := c.comm.recv(ctx, s, b, src, tag)
+	st, err := c.comm.Recv(ctx, s, b, src, tag)
 	c.leaveRecv(t, "Recv", src, tag, st, err)
 	return Status(st), c.raise(err)
 }
@@ -86,7 +88,7 @@ func Sendrecv[S, R Element](ctx context.Context, c *Comm, send []S, dst, stag in
 }
 
 // sendrecvUser is Sendrecv of bytes, with a name for profilers.
-func (c *Comm) sendrecvUser(ctx context.Context, name string, s slot, send []byte, dst, stag int, rs slot, recv []byte, src, rtag int) (Status, error) {
+func (c *Comm) sendrecvUser(ctx context.Context, name string, s p2p.Slot, send []byte, dst, stag int, rs p2p.Slot, recv []byte, src, rtag int) (Status, error) {
 	if err := checkTag(stag); err != nil {
 		return Status{}, c.raise(err)
 	}
@@ -94,8 +96,8 @@ func (c *Comm) sendrecvUser(ctx context.Context, name string, s slot, send []byt
 		return Status{}, c.raise(err)
 	}
 	t := c.enter()
-	st, err := c.comm.sendrecv(ctx, s, send, dst, stag, rs, recv, src, rtag)
-	if e, ok := err.(*partialError); ok {
+	st, err := c.comm.Sendrecv(ctx, s, send, dst, stag, rs, recv, src, rtag)
+	if e, ok := err.(*p2p.PartialError); ok {
 		err = (*SendrecvError)(e)
 	}
 	c.leave(t, name, dst, stag, len(send), err)
@@ -113,7 +115,7 @@ func Isend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 		return nil, c.raise(err)
 	}
 	t := c.enter()
-	r, err := c.isend(s, sendStandard, b, dst, tag)
+	r, err := c.isend(s, p2p.SendStandard, b, dst, tag)
 	c.leave(t, "Isend", dst, tag, len(b), err)
 	return r, c.raise(err)
 }
@@ -129,7 +131,7 @@ func Issend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 		return nil, c.raise(err)
 	}
 	t := c.enter()
-	r, err := c.isend(s, sendSync, b, dst, tag)
+	r, err := c.isend(s, p2p.SendSync, b, dst, tag)
 	c.leave(t, "Issend", dst, tag, len(b), err)
 	return r, c.raise(err)
 }
@@ -151,9 +153,9 @@ func Irecv[T Element](c *Comm, buf []T, src, tag int) (*Request, error) {
 }
 
 // isend starts a send of the program.
-func (c *Comm) isend(s slot, mode sendMode, b []byte, dst, tag int) (*Request, error) {
+func (c *Comm) isend(s p2p.Slot, mode p2p.SendMode, b []byte, dst, tag int) (*Request, error) {
 	r := newRequest(c.w)
-	if err := c.comm.beginSend(&r.request, s, mode, b, dst, tag); err != nil {
+	if err := c.comm.BeginSend(&r.request, s, mode, b, dst, tag); err != nil {
 		return nil, err
 	}
 	r.comm = c
@@ -161,9 +163,9 @@ func (c *Comm) isend(s slot, mode sendMode, b []byte, dst, tag int) (*Request, e
 }
 
 // irecv starts a receive of the program.
-func (c *Comm) irecv(s slot, b []byte, src, tag int) (*Request, error) {
+func (c *Comm) irecv(s p2p.Slot, b []byte, src, tag int) (*Request, error) {
 	r := newRequest(c.w)
-	if err := c.comm.beginRecv(&r.request, s, b, src, tag); err != nil {
+	if err := c.comm.BeginRecv(&r.request, s, b, src, tag); err != nil {
 		return nil, err
 	}
 	r.comm = c

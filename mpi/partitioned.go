@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // Partitioned communication (MPI-4.1, Chapter 4): one message with partitions that any goroutine
@@ -26,7 +28,7 @@ type partSide struct {
 	self  bool  // both are the caller
 	parts int
 	buf   []byte
-	slot  slot // for the parts
+	slot  p2p.Slot // for the parts
 
 	mu     sync.Mutex
 	active *Request // the started operation
@@ -35,7 +37,7 @@ type partSide struct {
 // partOf returns part i of n of b. n divides the length of b.
 func partOf(b []byte, i, n int) []byte { return b[len(b)/n*i : len(b)/n*(i+1)] }
 
-func (c *Comm) openPart(b []byte, own slot, partitions, peer, tag int, sends bool) (*partSide, error) {
+func (c *Comm) openPart(b []byte, own p2p.Slot, partitions, peer, tag int, sends bool) (*partSide, error) {
 	if partitions < 1 || partitions > MaxPartitions || len(b)%partitions != 0 {
 		return nil, fmt.Errorf("%w: %d bytes in %d partitions", ErrPartition, len(b), partitions)
 	}
@@ -48,18 +50,18 @@ func (c *Comm) openPart(b []byte, own slot, partitions, peer, tag int, sends boo
 	}
 	// Operations match in the order they are made (MPI-4.1, Section 4.2).
 	n := c.parts.next(partKey{sends, peer, tag})
-	me, other := c.group[c.comm.rank], c.comm.peers[peer].handle
-	from, to, side := c.comm.rank, peer, c.side
+	me, other := c.group[c.comm.Rank], c.comm.Peers[peer].ProcHandle
+	from, to, side := c.comm.Rank, peer, c.side
 	group, rank := []int32{me, other}, 0
 	if !sends {
-		from, to, side = peer, c.comm.rank, 1-c.side
+		from, to, side = peer, c.comm.Rank, 1-c.side
 		group, rank = []int32{other, me}, 1
 	}
 	if c.remote == nil {
 		side = 0
 	}
 	s.self = me == other
-	id := hashOf("partitioned", fmt.Sprint(c.comm.id, side, from, to, tag, n)) &^ uint64(slotMask)
+	id := hashOf("partitioned", fmt.Sprint(c.comm.ID, side, from, to, tag, n)) &^ uint64(p2p.SlotMask)
 	s.c = c.w.newComm(id, group, rank, Info{InfoAllowOvertaking: "true"})
 	s.c.prof = nil
 	return s, nil
@@ -69,11 +71,11 @@ func (c *Comm) openPart(b []byte, own slot, partitions, peer, tag int, sends boo
 func (s *partSide) begin(r func() *Request) (*Request, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.active != nil && !s.active.request.done.Load() {
+	if s.active != nil && !s.active.request.Finished.Load() {
 		return nil, fmt.Errorf("%w: started again before it was done", ErrPartition)
 	}
 	if s.c != nil {
-		if err := s.c.comm.usable(); err != nil {
+		if err := s.c.comm.Usable(); err != nil {
 			return nil, err
 		}
 	}
@@ -84,7 +86,7 @@ func (s *partSide) begin(r func() *Request) (*Request, error) {
 // Free gives the operation up. It must not be started. It is local.
 func (s *partSide) Free() {
 	// Messages to the caller itself share their contexts: the receiver frees them.
-	if s.c != nil && (!s.self || s.c.comm.rank == 1) {
+	if s.c != nil && (!s.self || s.c.comm.Rank == 1) {
 		s.c.Free()
 	}
 }
@@ -94,8 +96,8 @@ func (s *partSide) Free() {
 type PartitionedSend struct {
 	*partSide
 	w     *World
-	ready []bool        // parts marked in this round; guarded by mu
-	sent  chan *request // of these parts
+	ready []bool            // parts marked in this round; guarded by mu
+	sent  chan *p2p.Request // of these parts
 }
 
 // PsendInit prepares sending buf, in equal partitions, to rank dst of c (MPI_Psend_init). The
@@ -114,7 +116,7 @@ func PsendInit[T Element](c *Comm, buf []T, partitions, dst, tag int) (*Partitio
 	if s.c != nil {
 		head := binary.BigEndian.AppendUint64(make([]byte, 0, partHeadLen), uint64(partitions))
 		head = binary.BigEndian.AppendUint64(head, uint64(len(b)))
-		if _, err := s.c.comm.isend(slotComm, sendStandard, head, 1, 0); err != nil {
+		if _, err := s.c.comm.Isend(p2p.SlotComm, p2p.SendStandard, head, 1, 0); err != nil {
 			return nil, c.raise(err)
 		}
 	}
@@ -129,12 +131,12 @@ func (p *PartitionedSend) Start() (*Request, error) {
 			p.ready = make([]bool, p.parts)
 			return doneRequest(p.w, Status{Source: ProcNull, Tag: AnyTag}, nil)
 		}
-		sent := make(chan *request, p.parts)
+		sent := make(chan *p2p.Request, p.parts)
 		p.ready, p.sent = make([]bool, p.parts), sent
 		return goRequest(p.w, func() (Status, error) {
 			var failed error
 			for range p.parts {
-				if _, err := (<-sent).wait(context.Background()); err != nil && failed == nil {
+				if _, err := (<-sent).Wait(context.Background()); err != nil && failed == nil {
 					failed = err
 				}
 			}
@@ -158,10 +160,10 @@ func (p *PartitionedSend) Pready(i int) error {
 	if p.c == nil {
 		return nil
 	}
-	r, err := p.c.comm.isend(p.slot, sendStandard, partOf(p.buf, i, p.parts), 1, i)
+	r, err := p.c.comm.Isend(p.slot, p2p.SendStandard, partOf(p.buf, i, p.parts), 1, i)
 	if err != nil {
-		failed := getRequest(p.w.eng) // so that the request ends
-		failed.complete(err)
+		failed := p2p.GetRequest(p.w.eng) // so that the request ends
+		failed.Complete(err)
 		sent <- failed
 		return err
 	}
@@ -195,9 +197,9 @@ func (p *PartitionedSend) PreadyList(parts ...int) error {
 type PartitionedRecv struct {
 	*partSide
 	w    *World
-	head *request // what the sender tells
+	head *p2p.Request // what the sender tells
 	said [partHeadLen]byte
-	got  []*request // of the sender's parts in this round; guarded by mu
+	got  []*p2p.Request // of the sender's parts in this round; guarded by mu
 }
 
 // PrecvInit prepares receiving a message of [PsendInit] from rank src of c into buf, in equal
@@ -213,7 +215,7 @@ func PrecvInit[T Element](c *Comm, buf []T, partitions, src, tag int) (*Partitio
 	}
 	p := &PartitionedRecv{partSide: s, w: c.w}
 	if s.c != nil {
-		if p.head, err = s.c.comm.irecv(slotComm, p.said[:], 0, 0); err != nil {
+		if p.head, err = s.c.comm.Irecv(p2p.SlotComm, p.said[:], 0, 0); err != nil {
 			return nil, c.raise(err)
 		}
 	}
@@ -234,19 +236,19 @@ func (p *PartitionedRecv) Start() (*Request, error) {
 
 // receive receives the message.
 func (p *PartitionedRecv) receive() (Status, error) {
-	if _, err := p.head.wait(context.Background()); err != nil {
+	if _, err := p.head.Wait(context.Background()); err != nil {
 		return Status{}, err
 	}
 	n, size := binary.BigEndian.Uint64(p.said[:]), binary.BigEndian.Uint64(p.said[8:])
 	if size != uint64(len(p.buf)) || n < 1 || n > MaxPartitions || size%n != 0 {
 		return Status{}, fmt.Errorf("%w: %d partitions of a message of %d bytes for a buffer of %d", ErrCount, n, size, len(p.buf))
 	}
-	got := make([]*request, 0, n)
+	got := make([]*p2p.Request, 0, n)
 	for i := range int(n) {
-		r, err := p.c.comm.irecv(p.slot, partOf(p.buf, i, int(n)), 0, i)
+		r, err := p.c.comm.Irecv(p.slot, partOf(p.buf, i, int(n)), 0, i)
 		if err != nil {
 			for _, r := range got {
-				r.cancel(ErrCanceled)
+				r.Cancel(ErrCanceled)
 			}
 			return Status{}, err
 		}
@@ -257,7 +259,7 @@ func (p *PartitionedRecv) receive() (Status, error) {
 	p.mu.Unlock()
 	var failed error
 	for _, r := range got {
-		if _, err := r.wait(context.Background()); err != nil && failed == nil {
+		if _, err := r.Wait(context.Background()); err != nil && failed == nil {
 			failed = err
 		}
 	}
@@ -273,10 +275,10 @@ func (p *PartitionedRecv) Parrived(i int) (bool, error) {
 	if i < 0 || i >= p.parts || active == nil {
 		return false, fmt.Errorf("%w: partition %d of %d looked at", ErrPartition, i, p.parts)
 	}
-	if active.request.done.Load() {
-		return true, active.request.err
+	if active.request.Finished.Load() {
+		return true, active.request.Err
 	}
-	p.w.eng.pollOnce()
+	p.w.eng.PollOnce()
 	if len(got) == 0 {
 		return false, nil
 	}
@@ -284,11 +286,11 @@ func (p *PartitionedRecv) Parrived(i int) (bool, error) {
 	first := i * len(got) / p.parts
 	last := ((i+1)*len(got) - 1) / p.parts
 	for _, r := range got[first : last+1] {
-		if !r.done.Load() {
+		if !r.Finished.Load() {
 			return false, nil
 		}
-		if r.err != nil {
-			return false, r.err
+		if r.Err != nil {
+			return false, r.Err
 		}
 	}
 	return true, nil

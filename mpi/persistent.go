@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // Persistent is an operation with fixed arguments that can be started again and
@@ -77,9 +78,9 @@ func RecvInit[T Element](c *Comm, buf []T, src, tag int) (*Persistent, error) {
 
 func checkRank(c *Comm, rank int) error {
 	if rank == ProcNull {
-		return c.comm.usable()
+		return c.comm.Usable()
 	}
-	return c.comm.checkPeer(slotUser, rank)
+	return c.comm.CheckPeer(p2p.SlotUser, rank)
 }
 
 // prepare makes a persistent collective. It has a communicator of its own, so

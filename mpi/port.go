@@ -48,7 +48,7 @@ func (w *World) takeAt(ctx context.Context, name string) (*dynamic.RootConn, err
 	if err := w.usable(); err != nil {
 		return nil, err
 	}
-	return w.ports.Take(ctx, name, w.eng.over)
+	return w.ports.Take(ctx, name, w.eng.Over)
 }
 
 // Accept makes an intercommunicator of c and a group that calls [Comm.Connect] with the name of the

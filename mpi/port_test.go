@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/mpi/internal/handshake"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // twoJobs runs two jobs in this process, over each transport: server opens a
@@ -164,7 +165,7 @@ func TestAcceptConnect(t *testing.T) {
 				return err
 			}
 			if i == 1 {
-				if n := w.eng.remoteCount(); n != clients {
+				if n := w.eng.RemoteCount(); n != clients {
 					return fmt.Errorf("%d processes connected, want %d", n, clients)
 				}
 				if err := mingle(ctx, last, false, servers+clients); err != nil {
@@ -217,11 +218,11 @@ func TestAcceptConnect(t *testing.T) {
 
 // nobody waits until no process of another job is known any more.
 func nobody(ctx context.Context, w *World) error {
-	for w.eng.remoteCount() > 0 {
+	for w.eng.RemoteCount() > 0 {
 		select {
 		case <-time.After(time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("%d processes are still connected: %w", w.eng.remoteCount(), ctx.Err())
+			return fmt.Errorf("%d processes are still connected: %w", w.eng.RemoteCount(), ctx.Err())
 		}
 	}
 	return nil
@@ -490,11 +491,11 @@ func TestPortLimits(t *testing.T) {
 			return fmt.Errorf("too many ports: %w", err)
 		}
 		for i := range MaxConnected {
-			if _, err := w.eng.addRemote(procName{job: 1, rank: uint32(i)}, remoteInfo{}, 0); err != nil {
+			if _, err := w.eng.AddRemote(p2p.ProcName{Job: 1, Rank: uint32(i)}, p2p.RemoteInfo{}, 0); err != nil {
 				return err
 			}
 		}
-		if _, err := w.eng.addRemote(procName{job: 1}, remoteInfo{}, 0); !errors.Is(err, ErrLimit) {
+		if _, err := w.eng.AddRemote(p2p.ProcName{Job: 1}, p2p.RemoteInfo{}, 0); !errors.Is(err, ErrLimit) {
 			return fmt.Errorf("too many processes: %w", err)
 		}
 		return nil

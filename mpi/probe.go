@@ -1,6 +1,10 @@
 package mpi
 
-import "context"
+import (
+	"context"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
+)
 
 // Iprobe reports whether there is a message that a receive for (src, tag) would match now, and
 // describes it (MPI_Iprobe). It does not block and leaves the message.
@@ -13,12 +17,12 @@ func Iprobe(c *Comm, src, tag int) (st Status, found bool, err error) {
 
 func (c *Comm) iprobe(src, tag int) (st Status, found bool, err error) {
 	if src == ProcNull {
-		return Status{Source: ProcNull, Tag: AnyTag}, true, c.comm.usable()
+		return Status{Source: ProcNull, Tag: AnyTag}, true, c.comm.Usable()
 	}
 	if err := checkProbe(c, src, tag); err != nil {
 		return Status{}, false, err
 	}
-	got, m, err := c.comm.lookFor(src, tag, false)
+	got, m, err := c.comm.LookFor(src, tag, false)
 	return Status(got), m != nil, err
 }
 
@@ -27,13 +31,13 @@ func (c *Comm) iprobe(src, tag int) (st Status, found bool, err error) {
 // use [Mprobe] if several goroutines receive. Errors to test for: ErrRank, ErrTag, and [RankError].
 func Probe(ctx context.Context, c *Comm, src, tag int) (Status, error) {
 	if src == ProcNull {
-		return Status{Source: ProcNull, Tag: AnyTag}, c.comm.usable()
+		return Status{Source: ProcNull, Tag: AnyTag}, c.comm.Usable()
 	}
 	if err := checkProbe(c, src, tag); err != nil {
 		return Status{}, c.raise(err)
 	}
 	t := c.enter()
-	st, _, err := c.comm.probe(ctx, src, tag, false)
+	st, _, err := c.comm.Probe(ctx, src, tag, false)
 	c.leaveRecv(t, "Probe", src, tag, st, err)
 	return Status(st), c.raise(err)
 }
@@ -42,7 +46,7 @@ func Probe(ctx context.Context, c *Comm, src, tag int) (Status, error) {
 // must be received, once, with [Mrecv] or [Imrecv].
 type Message struct {
 	c  *Comm
-	m  *message
+	m  *p2p.Message
 	st Status
 }
 
@@ -53,13 +57,13 @@ func (m *Message) Status() Status { return m.st }
 // matches it (MPI-4.1, Section 3.8.2). Errors to test for: those of Probe.
 func Mprobe(ctx context.Context, c *Comm, src, tag int) (*Message, error) {
 	if src == ProcNull {
-		return &Message{c: c, st: Status{Source: ProcNull, Tag: AnyTag}}, c.comm.usable()
+		return &Message{c: c, st: Status{Source: ProcNull, Tag: AnyTag}}, c.comm.Usable()
 	}
 	if err := checkProbe(c, src, tag); err != nil {
 		return nil, c.raise(err)
 	}
 	t := c.enter()
-	st, m, err := c.comm.probe(ctx, src, tag, true)
+	st, m, err := c.comm.Probe(ctx, src, tag, true)
 	c.leaveRecv(t, "Mprobe", src, tag, st, err)
 	if err != nil {
 		return nil, c.raise(err)
@@ -81,12 +85,12 @@ func Improbe(c *Comm, src, tag int) (*Message, error) {
 
 func (c *Comm) improbe(src, tag int) (*Message, error) {
 	if src == ProcNull {
-		return &Message{c: c, st: Status{Source: ProcNull, Tag: AnyTag}}, c.comm.usable()
+		return &Message{c: c, st: Status{Source: ProcNull, Tag: AnyTag}}, c.comm.Usable()
 	}
 	if err := checkProbe(c, src, tag); err != nil {
 		return nil, err
 	}
-	st, m, err := c.comm.lookFor(src, tag, true)
+	st, m, err := c.comm.LookFor(src, tag, true)
 	if m == nil {
 		return nil, err
 	}
@@ -103,9 +107,9 @@ func Mrecv[T Element](ctx context.Context, m *Message, buf []T) (Status, error) 
 		return Status{}, c.raise(err)
 	}
 	t := c.enter()
-	r := getRequest(c.comm.eng)
+	r := p2p.GetRequest(c.comm.Engine)
 	m.start(r, s, b)
-	st, err := c.comm.eng.finishRecv(ctx, r)
+	st, err := c.comm.Engine.FinishRecv(ctx, r)
 	c.leaveRecv(t, "Mrecv", m.st.Source, m.st.Tag, st, err)
 	return Status(st), c.raise(err)
 }
@@ -126,17 +130,17 @@ func Imrecv[T Element](m *Message, buf []T) (*Request, error) {
 }
 
 // start receives the message into b.
-func (m *Message) start(r *request, s slot, b []byte) {
+func (m *Message) start(r *p2p.Request, s p2p.Slot, b []byte) {
 	if m.m == nil {
-		r.status = status(m.st)
+		r.Status = p2p.Status(m.st)
 		if m.st.Source != ProcNull {
-			r.complete(ErrMessage)
+			r.Complete(ErrMessage)
 		} else {
-			r.complete(nil)
+			r.Complete(nil)
 		}
 		return
 	}
-	if m.c.comm.startProbed(r, s, b, m.m) {
+	if m.c.comm.StartProbed(r, s, b, m.m) {
 		m.m = nil
 	}
 }
@@ -145,5 +149,5 @@ func checkProbe(c *Comm, src, tag int) error {
 	if err := c.checkRecv(src, tag); err != nil {
 		return err
 	}
-	return c.comm.checkSource(slotUser, src)
+	return c.comm.CheckSource(p2p.SlotUser, src)
 }

@@ -1,6 +1,10 @@
 package mpi
 
-import "time"
+import (
+	"time"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
+)
 
 // A Profiler is told of every call that the program makes: what the profiling
 // interface of MPI (MPI-4.1, Section 15.2) is for. See WithProfiler; Profile and
@@ -86,12 +90,12 @@ func (c *Comm) leave(t time.Time, name string, peer, tag, n int, err error) {
 }
 
 func (c *Comm) record(t time.Time, name string, peer, tag, n int, err error) {
-	c.prof.Record(CallRecord{Name: name, Rank: c.w.eng.rank, Comm: c, Peer: peer, Tag: tag, Bytes: n,
+	c.prof.Record(CallRecord{Name: name, Rank: c.w.eng.Rank, Comm: c, Peer: peer, Tag: tag, Bytes: n,
 		Start: t, Duration: time.Since(t), Err: err})
 }
 
 // leaveRecv is leave for calls that tell about a message.
-func (c *Comm) leaveRecv(t time.Time, name string, src, tag int, st status, err error) {
+func (c *Comm) leaveRecv(t time.Time, name string, src, tag int, st p2p.Status, err error) {
 	if c.prof == nil {
 		return
 	}

@@ -103,7 +103,7 @@ func appendComm(b []byte, c *Comm) []byte {
 		return appendJSON(b, n)
 	}
 	b = append(b, '"', '#')
-	b = strconv.AppendUint(b, c.comm.id, 36)
+	b = strconv.AppendUint(b, c.comm.ID, 36)
 	return append(b, '"')
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // A peer that breaks the protocol loses its link, and nothing else happens.
@@ -41,7 +42,7 @@ func TestProtocolViolations(t *testing.T) {
 		{"more than the credit", with(func(v *envelope.Header) { v.Length = 1 << 40 })},
 		{"source outside", with(func(v *envelope.Header) { v.Source = 9 })},
 		{"source of another rank", with(func(v *envelope.Header) { v.Source = 0 })},
-		{"sequence too far ahead", with(func(v *envelope.Header) { v.Flags, v.Seq = envelope.FlagSeq, maxAhead })},
+		{"sequence too far ahead", with(func(v *envelope.Header) { v.Flags, v.Seq = envelope.FlagSeq, p2p.MaxAhead })},
 		{"sequence repeated", with(func(v *envelope.Header) { v.Flags, v.Seq = envelope.FlagSeq, ^uint32(0) })},
 		{"body unasked", enc(envelope.Header{Kind: envelope.Data, ID: 1, Length: 1}, 0)},
 		{"handshake again", enc(envelope.Header{Kind: envelope.Handshake, Length: 1}, 0)},
@@ -52,7 +53,7 @@ func TestProtocolViolations(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := newWorld(0, 2, o, nil)
-			if _, err := w.eng.peers[1].parsers[1].parse(tt.data); !errors.Is(err, ErrProtocol) {
+			if _, err := w.eng.Peers[1].Parsers[1].Parse(tt.data); !errors.Is(err, ErrProtocol) {
 				t.Errorf("error %v, want ErrProtocol", err)
 			}
 		})
@@ -65,12 +66,12 @@ func TestUnknownCommunicatorsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(0, 2, o, nil)
-	f := &w.eng.peers[1].parsers[1]
+	f := &w.eng.Peers[1].Parsers[1]
 	var hdr [envelope.MaxLen]byte
-	for i := range maxUnknown + 1 {
+	for i := range p2p.MaxUnknown + 1 {
 		v := envelope.Header{Kind: envelope.RTS, Source: 1, Context: uint64(1000+i) << 2, Tag: 1, Length: 1}
-		_, err = f.parse(v.Encode(&hdr))
-		if (err != nil) != (i == maxUnknown) {
+		_, err = f.Parse(v.Encode(&hdr))
+		if (err != nil) != (i == p2p.MaxUnknown) {
 			t.Fatalf("context %d: %v", i, err)
 		}
 	}
@@ -82,8 +83,8 @@ func TestUnknownCommunicatorsAreBounded(t *testing.T) {
 func TestAnnouncedMessagesAreBounded(t *testing.T) {
 	k := newChaos(t, 2, rand.New(rand.NewPCG(1, 1)), WithEager(0))
 	c := k.worlds[0].Comm()
-	p := k.worlds[0].eng.peers[1]
-	p.announced.Store(maxAnnounced - 1)
+	p := k.worlds[0].eng.Peers[1]
+	p.Announced.Store(p2p.MaxAnnounced - 1)
 	if _, err := Isend(c, make([]byte, 10), 1, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -92,8 +93,8 @@ func TestAnnouncedMessagesAreBounded(t *testing.T) {
 	}
 	for k.step() {
 	}
-	q := k.worlds[1].eng.peers[0]
-	if n := q.ready.Load(); n != 1 {
+	q := k.worlds[1].eng.Peers[0]
+	if n := q.Ready.Load(); n != 1 {
 		t.Errorf("%d messages announced, want 1", n)
 	}
 	if _, err := Irecv(k.worlds[1].Comm(), make([]byte, 10), 0, 0); err != nil {
@@ -101,13 +102,13 @@ func TestAnnouncedMessagesAreBounded(t *testing.T) {
 	}
 	for k.step() {
 	}
-	if a, r := p.announced.Load(), q.ready.Load(); a != maxAnnounced-1 || r != 0 {
+	if a, r := p.Announced.Load(), q.Ready.Load(); a != p2p.MaxAnnounced-1 || r != 0 {
 		t.Errorf("after the receive %d sends wait, %d announced", a, r)
 	}
-	q.ready.Store(2 * maxAnnounced)
+	q.Ready.Store(2 * p2p.MaxAnnounced)
 	v := envelope.Header{Kind: envelope.RTS, Source: 0, Context: worldID, Length: 1}
 	var hdr [envelope.MaxLen]byte
-	if _, err := q.parsers[1].parse(v.Encode(&hdr)); !errors.Is(err, ErrProtocol) {
+	if _, err := q.Parsers[1].Parse(v.Encode(&hdr)); !errors.Is(err, ErrProtocol) {
 		t.Errorf("announcement beyond the limit: %v", err)
 	}
 }
@@ -125,17 +126,17 @@ func FuzzMessageParser(f *testing.F) {
 			t.Fatal(err)
 		}
 		w := newWorld(0, 2, o, nil)
-		link := &chaosLink{to: w.eng.peers[0], rng: rand.New(rand.NewPCG(1, 1))}
-		w.eng.peers[1].link = link
+		link := &chaosLink{to: w.eng.Peers[0], rng: rand.New(rand.NewPCG(1, 1))}
+		w.eng.Peers[1].Link = link
 		for range 3 {
 			if _, err := Irecv(w.Comm(), make([]byte, 10), AnySource, AnyTag); err != nil {
 				t.Fatal(err)
 			}
 		}
-		fl := &w.eng.peers[1].parsers[1]
+		fl := &w.eng.Peers[1].Parsers[1]
 		cut = 1 + int(uint(cut)%64)
 		for len(data) > 0 {
-			k, err := fl.parse(data[:min(cut, len(data))])
+			k, err := fl.Parse(data[:min(cut, len(data))])
 			if err != nil {
 				return
 			}
@@ -144,7 +145,7 @@ func FuzzMessageParser(f *testing.F) {
 			}
 			data = data[k:]
 		}
-		fl.abort(errTestOver)
+		fl.Abort(errTestOver)
 	})
 }
 
@@ -159,7 +160,7 @@ func TestViolationEndsLink(t *testing.T) {
 				if c.Rank() == 1 {
 					garbage := make([]byte, envelope.MinLen)
 					garbage[0] = byte(envelope.Kinds)
-					l := w.eng.peers[0].link
+					l := w.eng.Peers[0].Link
 					if err := l.Send(1, garbage, nil, nil); err != nil {
 						return err
 					}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weftstack/weft/internal/poll"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/rdmadev"
 )
 
@@ -37,7 +38,7 @@ func openRDMA(w *World, tr *sctpTransport) (*rdmadev.Device, error) {
 	cfg.ZeroChecksumLocal = w.opts.zeroChecksum()
 	w.opts.timeouts(&cfg, w.Size())
 	d, err := rdmadev.Open(rdmadev.Config{
-		Host: (*rdmaHost)(w), Rank: uint32(w.Rank()), Name: w.eng.appendNames(nil, []int32{int32(w.Rank())}),
+		Host: (*rdmaHost)(w), Rank: uint32(w.Rank()), Name: w.eng.AppendNames(nil, []int32{int32(w.Rank())}),
 		Processes: w.Size(), Transport: tr.udp, SCTP: cfg,
 	})
 	if err != nil {
@@ -50,10 +51,10 @@ func openRDMA(w *World, tr *sctpTransport) (*rdmadev.Device, error) {
 // rdmaHost is the World as its device sees it.
 type rdmaHost World
 
-func (h *rdmaHost) Peer(handle int32) rdmadev.Peer { return (*rdmaPeer)(h.eng.peer(handle)) }
+func (h *rdmaHost) Peer(handle int32) rdmadev.Peer { return (*rdmaPeer)(h.eng.Peer(handle)) }
 
 func (h *rdmaHost) PeerNamed(name []byte) (rdmadev.Peer, bool) {
-	n, ok := h.eng.handle(procName{binary.BigEndian.Uint64(name), binary.BigEndian.Uint32(name[8:])})
+	n, ok := h.eng.Handle(p2p.ProcName{Job: binary.BigEndian.Uint64(name), Rank: binary.BigEndian.Uint32(name[8:])})
 	if !ok {
 		return nil, false
 	}
@@ -61,32 +62,32 @@ func (h *rdmaHost) PeerNamed(name []byte) (rdmadev.Peer, bool) {
 }
 
 func (h *rdmaHost) Addrs(p rdmadev.Peer) []netip.AddrPort {
-	return h.transport.(*sctpTransport).addrsOf((*peer)(p.(*rdmaPeer)))
+	return h.transport.(*sctpTransport).addrsOf((*p2p.Peer)(p.(*rdmaPeer)))
 }
 
-func (h *rdmaHost) Processes() int { return (*World)(h).Size() + h.eng.remoteCount() }
+func (h *rdmaHost) Processes() int { return (*World)(h).Size() + h.eng.RemoteCount() }
 
 func (h *rdmaHost) Usable() error { return (*World)(h).usable() }
 
-func (h *rdmaHost) BeginWait() poll.Wait { return h.eng.prog.begin() }
+func (h *rdmaHost) BeginWait() poll.Wait { return h.eng.Progress.Begin() }
 
 func (h *rdmaHost) Spin(ctx context.Context, w poll.Wait, ready func() bool) bool {
-	return h.eng.prog.spin(ctx, w, ready)
+	return h.eng.Progress.Spin(ctx, w, ready)
 }
 
-func (h *rdmaHost) EndWait(w poll.Wait) { h.eng.prog.end(w) }
+func (h *rdmaHost) EndWait(w poll.Wait) { h.eng.Progress.End(w) }
 
-func (h *rdmaHost) Written(p rdmadev.Peer, id uint64) { h.eng.written((*peer)(p.(*rdmaPeer)), id) }
+func (h *rdmaHost) Written(p rdmadev.Peer, id uint64) { h.eng.Written((*p2p.Peer)(p.(*rdmaPeer)), id) }
 
 // rdmaPeer is a peer as the device sees it.
-type rdmaPeer peer
+type rdmaPeer p2p.Peer
 
-func (p *rdmaPeer) Handle() int32 { return p.handle }
+func (p *rdmaPeer) Handle() int32 { return p.ProcHandle }
 
-func (p *rdmaPeer) Failure() error { return (*peer)(p).failure() }
+func (p *rdmaPeer) Failure() error { return (*p2p.Peer)(p).Failure() }
 
-func (p *rdmaPeer) Lost(err error) error { return (*peer)(p).lost(err) }
+func (p *rdmaPeer) Lost(err error) error { return (*p2p.Peer)(p).Lost(err) }
 
-func (p *rdmaPeer) Counters() *rdmadev.Counters { return &p.rdma }
+func (p *rdmaPeer) Counters() *rdmadev.Counters { return &p.RDMA }
 
-const _ = uint(procNameLen-rdmadev.NameLen) + uint(rdmadev.NameLen-procNameLen) // names have one length
+const _ = uint(p2p.ProcNameLen-rdmadev.NameLen) + uint(rdmadev.NameLen-p2p.ProcNameLen) // names have one length

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // checkReceiveReduce lets a receive combine a message that comes in random pieces, which
@@ -29,16 +30,16 @@ func checkReceiveReduce[T Element](t *testing.T, rng *rand.Rand, op Op[T], value
 	if rng.IntN(2) == 0 {
 		got = mine
 	}
-	r := &request{buf: datatype.Bytes(got)}
-	r.reduce = receiveReduce{red: op.reducer(), mine: datatype.Bytes(mine), lower: lower, elem: datatype.SizeOf[T]()}
+	r := &p2p.Request{Buf: datatype.Bytes(got)}
+	r.Reduce = p2p.ReceiveReduce{Reducer: op.reducer(), Mine: datatype.Bytes(mine), Lower: lower, Elem: datatype.SizeOf[T]()}
 	for at, b := 0, datatype.Bytes(came); at < len(b); {
 		k := min(1+rng.IntN(1+rng.IntN(9000)), len(b)-at)
 		piece := make([]byte, k+8)[rng.IntN(9):][:k]
 		copy(piece, b[at:])
-		r.put(uint64(at), piece)
+		r.Put(uint64(at), piece)
 		at += k
 	}
-	r.put(uint64(len(r.buf)), []byte{1}) // too long: what is over goes nowhere
+	r.Put(uint64(len(r.Buf)), []byte{1}) // too long: what is over goes nowhere
 	if !bytes.Equal(datatype.Bytes(got), datatype.Bytes(want)) {
 		t.Errorf("%s of %d %T, lower %v: other bytes than at once", op().Name(), n, mine[0], lower)
 	}
@@ -60,11 +61,11 @@ func TestReceiveReduce(t *testing.T) {
 // A receive that has failed combines nothing any more.
 func TestReceiveReduceFails(t *testing.T) {
 	got := []int32{1, 2}
-	r := &request{buf: datatype.Bytes(got)}
-	r.reduce = receiveReduce{red: Op[int32](Sum[int32]).reducer(), mine: datatype.Bytes(got), elem: 4}
-	r.put(0, datatype.Bytes([]int32{10}))
-	r.fail(errTestOver)
-	r.put(4, datatype.Bytes([]int32{10}))
+	r := &p2p.Request{Buf: datatype.Bytes(got)}
+	r.Reduce = p2p.ReceiveReduce{Reducer: Op[int32](Sum[int32]).reducer(), Mine: datatype.Bytes(got), Elem: 4}
+	r.Put(0, datatype.Bytes([]int32{10}))
+	r.Fail(errTestOver)
+	r.Put(4, datatype.Bytes([]int32{10}))
 	if got[0] != 11 || got[1] != 2 {
 		t.Errorf("%v, want [11 2]", got)
 	}

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // rematchJob is a job of three ranks whose messages the test delivers.
@@ -82,13 +84,13 @@ func TestRematchSenderDies(t *testing.T) {
 	if r2.Cancel() {
 		t.Error("a receive that has matched can be cancelled")
 	}
-	k.worlds[0].eng.peers[1].down(errors.New("died"))
+	k.worlds[0].eng.Peers[1].Down(errors.New("died"))
 	if _, done, err := r2.Test(); !done || err != ErrCanceled {
 		t.Errorf("receive that was cancelled when it had matched: done %v, %v", done, err)
 	}
 	for i, r := range []*Request{r0, r1, r3} {
-		if r.request.done.Load() {
-			t.Fatalf("receive %d is done: %v", i, r.request.err)
+		if r.request.Finished.Load() {
+			t.Fatalf("receive %d is done: %v", i, r.request.Err)
 		}
 	}
 	for i := range 3 {
@@ -117,7 +119,7 @@ func TestRematchNextOfTheDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.deliverAll(1, 0)
-	k.worlds[0].eng.peers[1].down(errors.New("died"))
+	k.worlds[0].eng.Peers[1].Down(errors.New("died"))
 	// The order of the two is not that of their posting: both have lost their messages.
 	_, done, err := r.Test()
 	_, done2, err2 := r2.Test()
@@ -125,7 +127,7 @@ func TestRematchNextOfTheDead(t *testing.T) {
 	if i := slices.Index(errs, nil); !done || !done2 || i < 0 || !errors.Is(errs[1-i], ErrProcFailed) || [][]byte{b, b2}[i][0] != 13 {
 		t.Errorf("done %v and %v, with %v and %v: want one with the last message", done, done2, err, err2)
 	}
-	if n := k.worlds[0].eng.peers[1].ready.Load(); n != 0 {
+	if n := k.worlds[0].eng.Peers[1].Ready.Load(); n != 0 {
 		t.Errorf("%d announced messages of the dead rank are left", n)
 	}
 }
@@ -141,15 +143,15 @@ func TestRematchCutShort(t *testing.T) {
 	l := k.link(1, 0)
 	for s := range l.streams {
 		for _, fr := range l.streams[s] {
-			if _, err := l.to.parsers[s].parse(fr.data[:len(fr.data)-1]); err != nil {
+			if _, err := l.to.Parsers[s].Parse(fr.data[:len(fr.data)-1]); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if r.request.elem.q != nil {
+	if r.request.Elem.Queue != nil {
 		t.Fatal("the message has not matched")
 	}
-	k.worlds[0].eng.peers[1].down(errors.New("died"))
+	k.worlds[0].eng.Peers[1].Down(errors.New("died"))
 	if err := Bsend(k.worlds[2].Comm(), []byte{20}, 0, 5); err != nil {
 		t.Fatal(err)
 	}
@@ -165,14 +167,14 @@ func TestRematchSendGivenUp(t *testing.T) {
 	r := rematchRecv(t, k, b, 1, 5)
 	s := announce(t, k, 1, 5, 10)
 	e := k.worlds[1].eng
-	e.interruptSends(func(x *matchContext) bool { return x == s.request.sent }, errTestOver)
+	e.InterruptSends(func(x *p2p.Context) bool { return x == s.request.Sent }, errTestOver)
 	if _, done, err := s.Test(); !done || err != errTestOver {
 		t.Fatalf("send: done %v, %v", done, err)
 	}
 	k.deliverAll(0, 1) // asks for the body
 	k.deliverAll(1, 0) // there is none
-	if r.request.done.Load() {
-		t.Fatalf("receive is done: %v", r.request.err)
+	if r.request.Finished.Load() {
+		t.Fatalf("receive is done: %v", r.request.Err)
 	}
 	s = announce(t, k, 1, 5, 11)
 	k.deliverAll(0, 1)
@@ -187,28 +189,28 @@ func TestRematchSendGivenUp(t *testing.T) {
 func TestInsertOrdered(t *testing.T) {
 	rng := rand.New(rand.NewPCG(testSeed(t), 1))
 	for range 200 {
-		var tab table
-		rs := make([]*request, 1+rng.IntN(6))
+		var tab p2p.Table
+		rs := make([]*p2p.Request, 1+rng.IntN(6))
 		for i := range rs {
-			rs[i] = &request{order: uint64(i)}
-			rs[i].elem.req = rs[i]
+			rs[i] = &p2p.Request{Order: uint64(i)}
+			rs[i].Elem.Request = rs[i]
 		}
-		k := key{1, 2}
+		k := p2p.Key{Src: 1, Tag: 2}
 		for _, i := range rng.Perm(len(rs)) {
-			tab.insertOrdered(k, &rs[i].elem)
+			tab.InsertOrdered(k, &rs[i].Elem)
 		}
 		for _, i := range rng.Perm(len(rs))[:len(rs)/2] {
-			tab.remove(&rs[i].elem)
-			tab.insertOrdered(k, &rs[i].elem)
+			tab.Remove(&rs[i].Elem)
+			tab.InsertOrdered(k, &rs[i].Elem)
 		}
 		for i := range rs {
-			el := tab.head(k)
-			if el == nil || el.req != rs[i] {
+			el := tab.Head(k)
+			if el == nil || el.Request != rs[i] {
 				t.Fatalf("element %d is not next", i)
 			}
-			tab.remove(el)
+			tab.Remove(el)
 		}
-		if tab.n != 0 {
+		if tab.Len != 0 {
 			t.Fatal("the table is not empty")
 		}
 	}
@@ -256,7 +258,7 @@ func TestSendGivenUpTooLate(t *testing.T) {
 				if err := c.barrier(ctx); err != nil {
 					return err
 				}
-				return w.eng.awaitSend(ended, &r.request)
+				return w.eng.AwaitSend(ended, &r.request)
 			}, WithEager(1000))
 		}
 	}

@@ -3,37 +3,39 @@ package mpi
 import (
 	"context"
 	"sync"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // MaxConnected bounds the processes of other jobs that a rank is connected
 // to at a time.
-const MaxConnected = maxRemotes
+const MaxConnected = p2p.MaxRemotes
 
 // awaitRemotes sends the disconnect message to the remote processes that are still
 // connected, and waits for theirs: Finalize is collective over all connected processes
 // (MPI-4.1, Section 11.2.2).
 func (w *World) awaitRemotes(ctx context.Context) {
-	var wait []*peer
-	w.eng.remotes.mu.Lock()
-	for _, p := range w.eng.remotes.byHandle {
-		if p.remote.linked && !p.remote.disconnecting {
+	var wait []*p2p.Peer
+	w.eng.Remotes.Mu.Lock()
+	for _, p := range w.eng.Remotes.ByHandle {
+		if p.Remote.Linked && !p.Remote.Disconnecting {
 			wait = append(wait, p)
 		}
 	}
-	w.eng.remotes.mu.Unlock()
+	w.eng.Remotes.Mu.Unlock()
 	var wg sync.WaitGroup
 	for _, p := range wait {
-		if p.failure() == nil {
-			wg.Go(p.goodbye)
+		if p.Failure() == nil {
+			wg.Go(p.Goodbye)
 		}
 	}
 	wg.Wait()
 	for _, p := range wait {
-		if p.failure() != nil {
+		if p.Failure() != nil {
 			continue
 		}
 		select {
-		case <-p.remote.left:
+		case <-p.Remote.Left:
 		case <-ctx.Done():
 			return
 		}
@@ -42,34 +44,34 @@ func (w *World) awaitRemotes(ctx context.Context) {
 
 // disconnectRemotes closes the links to those of peers that are a member of no communicator, and
 // waits until everything sent has arrived.
-func (w *World) disconnectRemotes(ctx context.Context, peers []*peer) {
+func (w *World) disconnectRemotes(ctx context.Context, peers []*p2p.Peer) {
 	e := w.eng
 	var wg sync.WaitGroup
 	for _, p := range peers {
-		e.remotes.mu.Lock()
-		mine := p.remote != nil && p.remote.refs == 0 && p.remote.linked && !p.remote.disconnecting
+		e.Remotes.Mu.Lock()
+		mine := p.Remote != nil && p.Remote.Refs == 0 && p.Remote.Linked && !p.Remote.Disconnecting
 		if mine {
-			p.remote.disconnecting = true
-			e.retireRemote(p)
+			p.Remote.Disconnecting = true
+			e.RetireRemote(p)
 		}
-		e.remotes.mu.Unlock()
+		e.Remotes.Mu.Unlock()
 		if !mine {
 			continue
 		}
 		wg.Go(func() {
-			p.goodbye()
+			p.Goodbye()
 			if d := w.rdma.open.Load(); d != nil {
-				d.Disconnect((*rdmaPeer)(p), p.lost(errDisconnected))
+				d.Disconnect((*rdmaPeer)(p), p.Lost(p2p.ErrDisconnected))
 			}
-			if err := p.link.Shutdown(ctx); err != nil {
-				p.link.Abort("disconnected")
+			if err := p.Link.Shutdown(ctx); err != nil {
+				p.Link.Abort("disconnected")
 			}
 		})
 	}
 	wg.Wait()
 }
 
-// launcherName returns the name by which the launcher reports the failure of this process,
+// LauncherName returns the name by which the launcher reports the failure of this process,
 // or "" if the launcher reports none.
 func (w *World) launcherName() string {
 	if b, ok := w.boot.(interface{ ProcessName() string }); ok {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/rdmadev"
 )
 
@@ -22,13 +23,13 @@ type chaosBulks struct {
 
 // bodyKey identifies a body by its peer and the id of the receive.
 type bodyKey struct {
-	p  *peer
+	p  *p2p.Peer
 	id uint64
 }
 
 type chaosBulk struct {
 	*chaosBulks
-	e *engine
+	e *p2p.Engine
 }
 
 type chaosExposure struct {
@@ -44,7 +45,7 @@ func (k *chaos) addBulk() *chaosBulks {
 	b := &chaosBulks{k: k, exposed: make(map[uint32]*chaosExposure), offered: make(map[uint32]*chaosOffer),
 		unsure: make(map[bodyKey]*bodyWrite)}
 	for _, w := range k.worlds {
-		w.eng.bulk = &chaosBulk{b, w.eng}
+		w.eng.Bulk = &chaosBulk{b, w.eng}
 	}
 	return b
 }
@@ -61,22 +62,22 @@ func (b *chaosBulk) Ready(later func()) bool {
 	return false
 }
 
-func (b *chaosBulk) Expose(r *request) (g envelope.Key, ok bool) {
+func (b *chaosBulk) Expose(r *p2p.Request) (g envelope.Key, ok bool) {
 	if b.k.rng.IntN(8) == 0 {
 		return g, false
 	}
 	b.last++
-	x := &chaosExposure{b: b.chaosBulks, stag: b.last, buf: r.buf[:r.status.Bytes]}
+	x := &chaosExposure{b: b.chaosBulks, stag: b.last, buf: r.Buf[:r.Status.Bytes]}
 	b.exposed[x.stag] = x
-	r.exposed = x
-	return envelope.Key{STag: x.stag, Port: uint16(b.e.rank)}, true
+	r.Exposed = x
+	return envelope.Key{STag: x.stag, Port: uint16(b.e.Rank)}, true
 }
 
-func (b *chaosBulk) Write(r *request, v *envelope.Header) {
-	m := &bodyWrite{Write: rdmadev.Write{ID: v.PeerID, Buf: r.buf[:v.Length]}, r: r}
+func (b *chaosBulk) Write(r *p2p.Request, v *envelope.Header) {
+	m := &bodyWrite{Write: rdmadev.Write{ID: v.PeerID, Buf: r.Buf[:v.Length]}, r: r}
 	n := int(v.Length)
 	stag, to := v.Key.STag, b.k.worlds[v.Key.Port].eng
-	k := bodyKey{r.peer, m.ID}
+	k := bodyKey{r.Peer, m.ID}
 	b.unsure[k] = m
 	done := 0
 	var step, lose func()
@@ -92,13 +93,13 @@ func (b *chaosBulk) Write(r *request, v *envelope.Header) {
 			lose()
 			return
 		}
-		done += copy(x.buf[done:done+b.k.rng.IntN(n-done+1)], r.buf[done:])
+		done += copy(x.buf[done:done+b.k.rng.IntN(n-done+1)], r.Buf[done:])
 		if done < n {
 			b.k.todo = append(b.k.todo, step)
 			return
 		}
 		b.chaosBulks.written++
-		to.written(to.peers[b.e.rank], m.ID)
+		to.Written(to.Peers[b.e.Rank], m.ID)
 		if b.k.rng.IntN(4) == 0 { // the connection is lost before it is confirmed, perhaps
 			b.k.todo = append(b.k.todo, lose)
 		}
@@ -106,10 +107,10 @@ func (b *chaosBulk) Write(r *request, v *envelope.Header) {
 	b.k.todo = append(b.k.todo, step)
 }
 
-func (b *chaosBulk) HandleWriteFIN(p *peer, id uint64) {
+func (b *chaosBulk) HandleWriteFIN(p *p2p.Peer, id uint64) {
 	if m := b.unsure[bodyKey{p, id}]; m != nil {
 		delete(b.unsure, bodyKey{p, id})
-		m.r.event(nil)
+		m.r.Event(nil)
 	}
 }
 
@@ -132,14 +133,14 @@ func (x *chaosOffer) Withdraw(then func(bool)) {
 	x.b.k.todo = append(x.b.k.todo, func() { then(false) })
 }
 
-func (b *chaosBulk) Offer(r *request) (g envelope.Key, ok bool) {
+func (b *chaosBulk) Offer(r *p2p.Request) (g envelope.Key, ok bool) {
 	if b.k.rng.IntN(8) == 0 {
 		return g, false
 	}
 	b.last++
-	x := &chaosOffer{b: b.chaosBulks, stag: b.last, buf: r.buf}
-	b.offered[x.stag], r.offered = x, x
-	return envelope.Key{STag: x.stag, Port: uint16(b.e.rank)}, true
+	x := &chaosOffer{b: b.chaosBulks, stag: b.last, buf: r.Buf}
+	b.offered[x.stag], r.Offered = x, x
+	return envelope.Key{STag: x.stag, Port: uint16(b.e.Rank)}, true
 }
 
 // chaosRead is a receive that reads.
@@ -147,30 +148,30 @@ type chaosRead struct{ gone bool }
 
 func (x *chaosRead) Withdraw() { x.gone = true }
 
-func (b *chaosBulk) Read(f fetch) {
+func (b *chaosBulk) Read(f p2p.Fetch) {
 	x, done := new(chaosRead), 0
-	buf := f.r.buf
-	f.r.exposed = x
+	buf := f.Receive.Buf
+	f.Receive.Exposed = x
 	b.reading++
 	end := func(fetched bool) {
 		b.reading--
 		if fetched {
-			b.e.readDone(&f, x.gone)
+			b.e.ReadDone(&f, x.gone)
 		} else {
-			b.e.readFailed(&f)
+			b.e.ReadFailed(&f)
 		}
 	}
 	var step func()
 	step = func() {
-		src := b.offered[f.from.STag]
+		src := b.offered[f.From.STag]
 		switch {
 		case x.gone:
 			end(true)
 		case src == nil || b.k.rng.IntN(12) == 0:
 			end(false)
 		default:
-			done += copy(buf[done:done+b.k.rng.IntN(f.n-done+1)], src.buf[done:])
-			if done < f.n {
+			done += copy(buf[done:done+b.k.rng.IntN(f.Len-done+1)], src.buf[done:])
+			if done < f.Len {
 				b.k.todo = append(b.k.todo, step)
 				return
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/sctptest"
 	"github.com/weftstack/weft/verbs"
@@ -38,7 +39,7 @@ func startEnding(w *World, n int, rng *rand.Rand) (r *Request, buf []byte, err e
 		r, err = Irecv(w.Comm(), buf, 0, 0)
 	}
 	for start, some := time.Now(), time.Duration(rng.IntN(6000))*time.Microsecond; time.Since(start) < some; {
-		w.eng.pollOnce()
+		w.eng.PollOnce()
 	}
 	return r, buf, err
 }
@@ -98,7 +99,7 @@ func TestRendezvousPeerDies(t *testing.T) {
 								return err
 							}
 							if w.Rank() == dies {
-								w.eng.peers[1-dies].link.Abort("rank dies")
+								w.eng.Peers[1-dies].Link.Abort("rank dies")
 							}
 							if err != nil {
 								return nil
@@ -139,10 +140,10 @@ type halfWriter struct {
 	conn chan *verbs.QP
 }
 
-func (h *halfWriter) Write(r *request, v *envelope.Header) {
+func (h *halfWriter) Write(r *p2p.Request, v *envelope.Header) {
 	d, g := h.open.Load(), v.Key
 	go func() {
-		h.conn <- d.Connect((*rdmaPeer)(r.peer), &g)
+		h.conn <- d.Connect((*rdmaPeer)(r.Peer), &g)
 		h.stag <- g.STag
 	}()
 }
@@ -187,7 +188,7 @@ func receiveHalf(ctx context.Context, w *World, n int, halfway chan struct{}) er
 	if !errors.Is(err, ErrProcFailed) {
 		return fmt.Errorf("receive: %w, want ErrProcFailed", err)
 	}
-	if left := openMemory(w.eng.bulk.(*rdmaBulk)); left != 0 {
+	if left := openMemory(w.eng.Bulk.(*rdmaBulk)); left != 0 {
 		return fmt.Errorf("%d buffers can be written to after the error", left)
 	}
 	for i := range buf { // it is the program's again, and the race detector's
@@ -198,7 +199,7 @@ func receiveHalf(ctx context.Context, w *World, n int, halfway chan struct{}) er
 
 func sendHalf(ctx context.Context, w *World, n int, halfway, failed chan struct{}) error {
 	h := &halfWriter{openedBulk(w), make(chan uint32, 1), make(chan *verbs.QP, 1)}
-	w.eng.bulk = h
+	w.eng.Bulk = h
 	data := make([]byte, n)
 	pattern(data, 1)
 	if _, err := Isend(w.Comm(), data, 0, 0); err != nil {
@@ -214,7 +215,7 @@ func sendHalf(ctx context.Context, w *World, n int, halfway, failed chan struct{
 		return err
 	}
 	close(halfway)
-	w.eng.peers[0].link.Abort("rank 1 dies")
+	w.eng.Peers[0].Link.Abort("rank 1 dies")
 	select {
 	case <-failed:
 	case <-ctx.Done():
@@ -252,13 +253,13 @@ func TestRendezvousSendGivenUp(t *testing.T) {
 				over, cancel := context.WithCancel(ctx)
 				cancel()
 				// As Send does.
-				switch err := w.eng.awaitSend(over, &r.request); {
-				case err == nil && r.request.err != nil, err != nil && !errors.Is(err, context.Canceled):
-					return fmt.Errorf("round %d: send: %w, %w", round, err, r.request.err)
+				switch err := w.eng.AwaitSend(over, &r.request); {
+				case err == nil && r.request.Err != nil, err != nil && !errors.Is(err, context.Canceled):
+					return fmt.Errorf("round %d: send: %w, %w", round, err, r.request.Err)
 				case err != nil:
 					gave++
 				}
-				if !r.request.done.Load() {
+				if !r.request.Finished.Load() {
 					return fmt.Errorf("round %d: the send is not done", round)
 				}
 				overwrite(buf)
@@ -266,7 +267,7 @@ func TestRendezvousSendGivenUp(t *testing.T) {
 			}
 			// A receive whose message is withdrawn before it is matched waits for ever.
 			short, stop := context.WithTimeout(ctx, 20*time.Millisecond)
-			_, err = w.eng.awaitRecv(short, &r.request)
+			_, err = w.eng.AwaitRecv(short, &r.request)
 			stop()
 			switch {
 			case err == nil:
@@ -282,7 +283,7 @@ func TestRendezvousSendGivenUp(t *testing.T) {
 		if err := Barrier(ctx, c); err != nil {
 			return err
 		}
-		if b := w.eng.bulk.(*rdmaBulk); openMemory(b) != 0 {
+		if b := w.eng.Bulk.(*rdmaBulk); openMemory(b) != 0 {
 			return fmt.Errorf("peers can still access %d buffers", openMemory(b))
 		}
 		if c.Rank() == 0 {
@@ -351,16 +352,16 @@ func TestFetchedUnasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(0, 2, o, nil)
-	p := w.eng.peers[1]
+	p := w.eng.Peers[1]
 	feed := func(v envelope.Header) error {
 		var hdr [envelope.MaxLen]byte
-		_, err := p.parsers[0].parse(v.Encode(&hdr))
-		p.parsers[0].busy = false
+		_, err := p.Parsers[0].Parse(v.Encode(&hdr))
+		p.Parsers[0].Busy = false
 		return err
 	}
-	for _, r := range []*request{{eng: w.eng, peer: p, buf: make([]byte, 1)}, {eng: w.eng, peer: p, ctx: w.world.comm.ctx[slotUser]}} {
-		if err := feed(envelope.Header{Kind: envelope.ReadFIN, ID: w.eng.ids.add(r, p)}); !errors.Is(err, ErrProtocol) || !r.done.Load() {
-			t.Errorf("error %v, request done: %v", err, r.done.Load())
+	for _, r := range []*p2p.Request{{Engine: w.eng, Peer: p, Buf: make([]byte, 1)}, {Engine: w.eng, Peer: p, Context: w.world.comm.Contexts[p2p.SlotUser]}} {
+		if err := feed(envelope.Header{Kind: envelope.ReadFIN, ID: w.eng.IDs.Add(r, p)}); !errors.Is(err, ErrProtocol) || !r.Finished.Load() {
+			t.Errorf("error %v, request done: %v", err, r.Finished.Load())
 		}
 	}
 	if err := feed(envelope.Header{Kind: envelope.ReadFIN, ID: 1 << 40}); err != nil {
@@ -371,12 +372,12 @@ func TestFetchedUnasked(t *testing.T) {
 // offerNotes keeps what is offered.
 type offerNotes struct {
 	*rdmaBulk
-	offers map[*request]bulkOffer
+	offers map[*p2p.Request]bulkOffer
 }
 
-func (o *offerNotes) Offer(r *request) (g envelope.Key, ok bool) {
+func (o *offerNotes) Offer(r *p2p.Request) (g envelope.Key, ok bool) {
 	if g, ok = o.rdmaBulk.Offer(r); ok {
-		o.offers[r] = r.offered.(bulkOffer)
+		o.offers[r] = r.Offered.(bulkOffer)
 	}
 	return g, ok
 }
@@ -395,8 +396,8 @@ func TestRendezvousReadDrains(t *testing.T) {
 		defer cancel()
 		err := RunLocal(ctx, 2, func(ctx context.Context, w *World) error {
 			c, b := w.Comm(), make([]byte, 50_000)
-			notes := &offerNotes{w.eng.bulk.(*rdmaBulk), make(map[*request]bulkOffer)}
-			w.eng.bulk = notes
+			notes := &offerNotes{w.eng.Bulk.(*rdmaBulk), make(map[*p2p.Request]bulkOffer)}
+			w.eng.Bulk = notes
 			const sends = 100
 			for i := range sends {
 				if c.Rank() == 1 {

@@ -18,7 +18,7 @@ func TestRendezvousAssociationsLost(t *testing.T) {
 	t.Logf("seed %d", seed)
 	eachMethod(t, func(ctx context.Context, w *World, _ string) error {
 		c := w.Comm()
-		b := w.eng.bulk.(*rdmaBulk)
+		b := w.eng.Bulk.(*rdmaBulk)
 		over := make(chan struct{})
 		var wg sync.WaitGroup
 		defer wg.Wait()

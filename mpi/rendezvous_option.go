@@ -1,6 +1,10 @@
 package mpi
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
+)
 
 // Rendezvous methods, for WithRendezvous, WEFT_RENDEZVOUS and InfoRendezvous.
 const (
@@ -16,13 +20,13 @@ const (
 )
 
 var rendezvousNames = [...]string{
-	rendezvousMessage: RendezvousMessage, rendezvousWrite: RendezvousWrite, rendezvousRead: RendezvousRead,
+	p2p.RendezvousMessage: RendezvousMessage, p2p.RendezvousWrite: RendezvousWrite, p2p.RendezvousRead: RendezvousRead,
 }
 
-func parseRendezvous(s string) (rendezvous, bool) {
+func parseRendezvous(s string) (p2p.Rendezvous, bool) {
 	for i, name := range rendezvousNames {
 		if s == name {
-			return rendezvous(i), true
+			return p2p.Rendezvous(i), true
 		}
 	}
 	return 0, false

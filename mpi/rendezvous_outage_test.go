@@ -160,7 +160,7 @@ func withOutages(t *testing.T, seed uint64, ranks int, f func(ctx context.Contex
 			}
 		})
 		err := RunLocal(ctx, ranks, func(ctx context.Context, w *World) error {
-			bulk := w.eng.bulk.(*rdmaBulk)
+			bulk := w.eng.Bulk.(*rdmaBulk)
 			bulk.Prepare()
 			if bulk.open.Load() != nil {
 				o.mu.Lock()
@@ -225,7 +225,7 @@ func (o *outages) exchange(ctx context.Context, c *Comm, tag, rounds int, seed u
 		if err := checkPattern(in, tag+round); err != nil {
 			return fmt.Errorf("tag %d, round %d: %w", tag, round, err)
 		}
-		if d := c.w.eng.bulk.(*rdmaBulk).open.Load(); d != nil {
+		if d := c.w.eng.Bulk.(*rdmaBulk).open.Load(); d != nil {
 			o.note(d)
 		}
 	}

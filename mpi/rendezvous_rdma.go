@@ -6,20 +6,21 @@ import (
 	"sync/atomic"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/rdmadev"
 )
 
-// rdmaBulk is the bulkMover of the transport hybrid. It moves the bodies of requests with the RDMA device
+// rdmaBulk is the BulkMover of the transport hybrid. It moves the bodies of requests with the RDMA device
 // of the rank.
 type rdmaBulk struct {
 	device func() (*rdmadev.Device, error) // opens the device of the rank
-	eng    *engine
+	eng    *p2p.Engine
 	once   sync.Once // opens the device
 	open   atomic.Pointer[rdmadev.Bulk]
 	failed atomic.Bool // true once opening the device has failed
 }
 
-// ready implements bulkMover. Opening a device takes locks of the transport, so it is not done in
+// ready implements BulkMover. Opening a device takes locks of the transport, so it is not done in
 // an upcall.
 func (b *rdmaBulk) Ready(later func()) bool {
 	if b.open.Load() != nil || b.failed.Load() {
@@ -39,7 +40,7 @@ func (b *rdmaBulk) Ready(later func()) bool {
 	return false
 }
 
-// prepare implements bulkMover.
+// prepare implements BulkMover.
 func (b *rdmaBulk) Prepare() {
 	open := make(chan struct{})
 	if !b.Ready(func() { close(open) }) {
@@ -60,26 +61,26 @@ func (b *rdmaBulk) openBulk() (*rdmadev.Bulk, error) {
 	return d.OpenBulk()
 }
 
-// poll implements bulkMover.
+// poll implements BulkMover.
 func (b *rdmaBulk) Poll() bool {
 	d := b.open.Load()
 	return d != nil && d.Poll()
 }
 
-// expose implements bulkMover.
-func (b *rdmaBulk) Expose(r *request) (key envelope.Key, ok bool) {
+// expose implements BulkMover.
+func (b *rdmaBulk) Expose(r *p2p.Request) (key envelope.Key, ok bool) {
 	d := b.open.Load()
 	if d == nil {
 		return key, false
 	}
-	r.place.Lock()
-	defer r.place.Unlock()
-	if len(r.buf) < r.status.Bytes {
+	r.Place.Lock()
+	defer r.Place.Unlock()
+	if len(r.Buf) < r.Status.Bytes {
 		return key, false // it has failed
 	}
-	x, key, ok := d.Expose(r.buf[:r.status.Bytes])
+	x, key, ok := d.Expose(r.Buf[:r.Status.Bytes])
 	if ok {
-		r.exposed = x
+		r.Exposed = x
 	}
 	return key, ok
 }
@@ -87,13 +88,13 @@ func (b *rdmaBulk) Expose(r *request) (key envelope.Key, ok bool) {
 // bodyWrite is the write of the body of a send.
 type bodyWrite struct {
 	rdmadev.Write
-	r *request
+	r *p2p.Request
 }
 
-// write implements bulkMover.
-func (b *rdmaBulk) Write(r *request, v *envelope.Header) {
+// write implements BulkMover.
+func (b *rdmaBulk) Write(r *p2p.Request, v *envelope.Header) {
 	w := &bodyWrite{r: r}
-	w.Write = rdmadev.Write{Sender: w, To: (*rdmaPeer)(r.peer), ID: v.PeerID, Buf: r.buf[:v.Length], Key: v.Key}
+	w.Write = rdmadev.Write{Sender: w, To: (*rdmaPeer)(r.Peer), ID: v.PeerID, Buf: r.Buf[:v.Length], Key: v.Key}
 	start := func() {
 		if w.Bulk = b.open.Load(); w.Bulk == nil {
 			w.WriteLost()
@@ -107,20 +108,20 @@ func (b *rdmaBulk) Write(r *request, v *envelope.Header) {
 }
 
 // WriteDone implements rdmadev.Sender.
-func (w *bodyWrite) WriteDone(err error) { w.r.event(err) }
+func (w *bodyWrite) WriteDone(err error) { w.r.Event(err) }
 
 // WriteLost implements rdmadev.Sender: it sends the body as a message, which overwrites bytes written before
 // with the same bytes.
 func (w *bodyWrite) WriteLost() {
-	if err := w.r.peer.failure(); err != nil {
-		w.r.event(err)
+	if err := w.r.Peer.Failure(); err != nil {
+		w.r.Event(err)
 		return
 	}
-	w.r.eng.sendBodyMessage(w.r, w.ID, len(w.Buf), envelope.FlagAgain)
+	w.r.Engine.SendBodyMessage(w.r, w.ID, len(w.Buf), envelope.FlagAgain)
 }
 
-// HandleWriteFIN implements bulkMover.
-func (b *rdmaBulk) HandleWriteFIN(p *peer, id uint64) {
+// HandleWriteFIN implements BulkMover.
+func (b *rdmaBulk) HandleWriteFIN(p *p2p.Peer, id uint64) {
 	if d := b.open.Load(); d != nil {
 		d.Confirm((*rdmaPeer)(p), id)
 	}
@@ -129,15 +130,15 @@ func (b *rdmaBulk) HandleWriteFIN(p *peer, id uint64) {
 // bulkOffer is the offering of a send whose receiver reads the body.
 type bulkOffer struct{ *rdmadev.Offering }
 
-// offer implements bulkMover.
-func (b *rdmaBulk) Offer(r *request) (key envelope.Key, ok bool) {
+// offer implements BulkMover.
+func (b *rdmaBulk) Offer(r *p2p.Request) (key envelope.Key, ok bool) {
 	d := b.open.Load()
 	if d == nil {
 		return key, false
 	}
-	x, key, ok := d.Offer(r.buf)
+	x, key, ok := d.Offer(r.Buf)
 	if ok {
-		r.offered = bulkOffer{x}
+		r.Offered = bulkOffer{x}
 	}
 	return key, ok
 }
@@ -155,38 +156,38 @@ func (x bulkOffer) Withdraw(then func(bool)) {
 // bodyRead is the read of the body of a receive. It is the exposure of the receive.
 type bodyRead struct {
 	rdmadev.Read
-	fetch
+	p2p.Fetch
 }
 
-// read implements bulkMover.
-func (b *rdmaBulk) Read(f fetch) {
+// read implements BulkMover.
+func (b *rdmaBulk) Read(f p2p.Fetch) {
 	e, d := b.eng, b.open.Load()
 	if d == nil {
-		e.readFailed(&f)
+		e.ReadFailed(&f)
 		return
 	}
-	x := &bodyRead{fetch: f}
-	f.r.place.Lock()
-	gone := f.r.epoch != f.epoch || len(f.r.buf) < f.n // it was unmatched, or has failed
+	x := &bodyRead{Fetch: f}
+	f.Receive.Place.Lock()
+	gone := f.Receive.Epoch != f.Epoch || len(f.Receive.Buf) < f.Len // it was unmatched, or has failed
 	if !gone {
-		x.Read = rdmadev.Read{Bulk: d, Receiver: x, From: (*rdmaPeer)(f.p), Key: f.from, Buf: f.r.buf[:f.n]}
-		f.r.exposed = x
+		x.Read = rdmadev.Read{Bulk: d, Receiver: x, From: (*rdmaPeer)(f.Peer), Key: f.From, Buf: f.Receive.Buf[:f.Len]}
+		f.Receive.Exposed = x
 	}
-	f.r.place.Unlock()
+	f.Receive.Place.Unlock()
 	if gone {
-		e.readDone(&f, true)
+		e.ReadDone(&f, true)
 		return
 	}
 	x.Start()
 }
 
 // ReadDone implements rdmadev.Receiver.
-func (x *bodyRead) ReadDone(gone bool) { x.eng().readDone(&x.fetch, gone) }
+func (x *bodyRead) ReadDone(gone bool) { x.eng().ReadDone(&x.Fetch, gone) }
 
 // ReadFailed implements rdmadev.Receiver.
-func (x *bodyRead) ReadFailed() { x.eng().readFailed(&x.fetch) }
+func (x *bodyRead) ReadFailed() { x.eng().ReadFailed(&x.Fetch) }
 
 // ReadAborted implements rdmadev.Receiver.
-func (x *bodyRead) ReadAborted(err error) { x.r.fail(err) }
+func (x *bodyRead) ReadAborted(err error) { x.Receive.Fail(err) }
 
-func (x *bodyRead) eng() *engine { return x.p.e }
+func (x *bodyRead) eng() *p2p.Engine { return x.Peer.Engine }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/rdmadev"
 )
 
@@ -210,7 +211,7 @@ func TestRendezvousLimits(t *testing.T) {
 
 // openedBulk opens the device of w.
 func openedBulk(w *World) *rdmaBulk {
-	b := w.eng.bulk.(*rdmaBulk)
+	b := w.eng.Bulk.(*rdmaBulk)
 	open := make(chan struct{})
 	if !b.Ready(func() { close(open) }) {
 		<-open
@@ -222,19 +223,19 @@ func openedBulk(w *World) *rdmaBulk {
 func holdMemory(b *rdmaBulk, method string) (free func(), err error) {
 	var held []func()
 	for range rdmadev.MaxExposed - 400 {
-		r := getRequest(b.eng)
-		r.buf, r.status.Bytes = make([]byte, 1), 1
+		r := p2p.GetRequest(b.eng)
+		r.Buf, r.Status.Bytes = make([]byte, 1), 1
 		if method == RendezvousRead {
 			if _, ok := b.Offer(r); !ok {
 				return nil, errors.New("no offer")
 			}
-			held = append(held, func() { r.afterReads(func(bool) {}) })
+			held = append(held, func() { r.AfterReads(func(bool) {}) })
 			continue
 		}
 		if _, ok := b.Expose(r); !ok {
 			return nil, errors.New("no grant")
 		}
-		held = append(held, func() { r.revokeKey() })
+		held = append(held, func() { r.RevokeKey() })
 	}
 	return func() {
 		for _, f := range held {
@@ -277,7 +278,7 @@ func TestRendezvousConnectionLost(t *testing.T) {
 	const rounds, each, n = 20, 4, 200_000
 	eachMethod(t, func(ctx context.Context, w *World, _ string) error {
 		c := w.Comm()
-		b := w.eng.bulk.(*rdmaBulk)
+		b := w.eng.Bulk.(*rdmaBulk)
 		for round := range rounds {
 			reqs, bufs, err := startBodies(c, each, n, each*round)
 			if err != nil {
@@ -363,11 +364,11 @@ func TestRendezvousReceiveGivenUp(t *testing.T) {
 				}
 			} else {
 				for range rng.IntN(20) {
-					w.eng.pollOnce()
+					w.eng.PollOnce()
 				}
 				gone := rng.IntN(each)
 				// As a blocking receive does when its context ends.
-				_, err := w.eng.awaitRecv(ended, &reqs[gone].request)
+				_, err := w.eng.AwaitRecv(ended, &reqs[gone].request)
 				unmatched := errors.Is(err, context.Canceled)
 				if err != nil && !unmatched {
 					return fmt.Errorf("round %d: receive %d: %w", round, gone, err)

@@ -36,12 +36,12 @@ func reorders(opts []TopologyOption) bool {
 // hosts returns which host each member of c is on, as equal numbers; nil if that
 // is not known without asking, which is the same on all: they are of several jobs.
 func (c *Comm) hosts() []int {
-	out := make([]int, len(c.comm.peers))
-	for i, p := range c.comm.peers {
-		if p.remote != nil {
+	out := make([]int, len(c.comm.Peers))
+	for i, p := range c.comm.Peers {
+		if p.Remote != nil {
 			return nil
 		}
-		out[i] = p.host
+		out[i] = p.Host
 	}
 	return out
 }
@@ -77,14 +77,14 @@ func (c *Comm) reordered(ctx context.Context, arcs [][]topology.Arc, more topolo
 
 // mapRank returns the place of the caller in such a topology, without asking.
 func (c *Comm) mapRank(arcs [][]topology.Arc, more topology.Candidates) int {
-	if c.comm.rank >= len(arcs) {
+	if c.comm.Rank >= len(arcs) {
 		return Undefined
 	}
 	hosts := c.hosts()
 	if hosts == nil {
-		return c.comm.rank
+		return c.comm.Rank
 	}
-	return slices.Index(topology.Arrange(hosts[:len(arcs)], arcs, more), c.comm.rank)
+	return slices.Index(topology.Arrange(hosts[:len(arcs)], arcs, more), c.comm.Rank)
 }
 
 // reorderedGraph makes a graph of what each rank of c knows of the node with its

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // A Request is a started operation (MPI_Request). It stays valid after it is done; [Request.Free]
 // gives it back for reuse. Its methods may be called from any goroutine.
 type Request struct {
-	request request
+	request p2p.Request
 
 	// told is true once Waitany, Waitsome, Testany or Testsome has returned r.
 	told        atomic.Bool
@@ -25,7 +27,7 @@ var userRequests = sync.Pool{New: func() any { return new(Request) }}
 func newRequest(w *World) *Request {
 	r := userRequests.Get().(*Request)
 	r.w = w
-	r.request.init(w.eng)
+	r.request.Init(w.eng)
 	r.told.Store(false)
 	return r
 }
@@ -33,8 +35,8 @@ func newRequest(w *World) *Request {
 // doneRequest returns a request that is complete from the start.
 func doneRequest(w *World, st Status, err error) *Request {
 	r := newRequest(w)
-	r.request.status = status(st)
-	r.request.complete(err)
+	r.request.Status = p2p.Status(st)
+	r.request.Complete(err)
 	return r
 }
 
@@ -44,9 +46,9 @@ func goRequest(w *World, f func() (Status, error)) *Request {
 	r := newRequest(w)
 	goRecover(func() error {
 		st, err := f()
-		r.request.status = status(st)
+		r.request.Status = p2p.Status(st)
 		return err
-	}, r.request.complete)
+	}, r.request.Complete)
 	return r
 }
 
@@ -57,9 +59,9 @@ func goRequest(w *World, f func() (Status, error)) *Request {
 func (r *Request) Wait(ctx context.Context) (Status, error) {
 	w := r.w
 	t := w.enter()
-	st, err := r.request.wait(ctx)
-	if err != nil && r.request.done.Load() { // perhaps only since ctx ended: that it is done counts
-		st, err = r.request.status, r.raise()
+	st, err := r.request.Wait(ctx)
+	if err != nil && r.request.Finished.Load() { // perhaps only since ctx ended: that it is done counts
+		st, err = r.request.Status, r.raise()
 	}
 	w.leave(t, "Wait", st.Bytes, err)
 	return Status(st), err
@@ -71,7 +73,7 @@ func (r *Request) Wait(ctx context.Context) (Status, error) {
 func (r *Request) Test() (st Status, done bool, err error) {
 	w := r.w
 	t := w.enter()
-	got, done, err := r.request.test()
+	got, done, err := r.request.Test()
 	if err != nil && done {
 		err = r.raise()
 	}
@@ -83,7 +85,7 @@ func (r *Request) Test() (st Status, done bool, err error) {
 // memory be reused at once. If r is not done, the operation goes on and uses its buffer until it is
 // done (MPI-4.1, Section 3.7.3).
 func (r *Request) Free() {
-	if r.request.done.Load() && r.request.clear() {
+	if r.request.Finished.Load() && r.request.Clear() {
 		r.w, r.comm, r.generalized = nil, nil, nil
 		userRequests.Put(r)
 	}
@@ -102,9 +104,9 @@ func (r *Request) Free() {
 func (r *Request) Cancel() bool {
 	if g := r.generalized; g != nil {
 		if g.canceled != nil {
-			g.canceled(r.request.done.Load())
+			g.canceled(r.request.Finished.Load())
 		}
-		return r.request.done.Load() && errors.Is(r.request.err, ErrCanceled)
+		return r.request.Finished.Load() && errors.Is(r.request.Err, ErrCanceled)
 	}
-	return r.request.cancel(ErrCanceled)
+	return r.request.Cancel(ErrCanceled)
 }

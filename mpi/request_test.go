@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // A cancelled receive gets nothing; a cancelled long send is withdrawn, and a
@@ -52,7 +54,7 @@ func TestCancel(t *testing.T) {
 		big := make([]byte, 200_000)
 		errc := make(chan error)
 		go func() { errc <- Send(short, c, big, 1, 9) }()
-		for w.eng.ids.len() == 0 { // until the send waits for its receiver
+		for w.eng.IDs.Len() == 0 { // until the send waits for its receiver
 			r, err := Irecv(c, x[:], 1, 1)
 			if err != nil {
 				return err
@@ -175,26 +177,26 @@ func TestRequestFailsWhileMessageComes(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(0, 2, o, nil)
-	e, p := w.eng, w.eng.peers[1]
-	p.link = noLink{}
-	for name, comes := range map[string]func(r *request, id uint64){
-		"body": func(r *request, _ uint64) {
-			r.put(0, make([]byte, 8))
-			r.received()
+	e, p := w.eng, w.eng.Peers[1]
+	p.Link = p2p.NoLink{}
+	for name, comes := range map[string]func(r *p2p.Request, id uint64){
+		"body": func(r *p2p.Request, _ uint64) {
+			r.Put(0, make([]byte, 8))
+			r.Received()
 		},
-		"written": func(_ *request, id uint64) { e.written(p, id) },
+		"written": func(_ *p2p.Request, id uint64) { e.Written(p, id) },
 	} {
-		r := getRequest(e)
-		r.ctx, r.buf, r.length, r.status.Bytes = newContext(7), make([]byte, 8), 8, 8
-		id := e.ids.add(r, p)
+		r := p2p.GetRequest(e)
+		r.Context, r.Buf, r.Length, r.Status.Bytes = p2p.NewContext(7), make([]byte, 8), 8, 8
+		id := e.IDs.Add(r, p)
 		came := false
-		r.exposed = atWithdrawal(func() {
+		r.Exposed = atWithdrawal(func() {
 			came = true
 			comes(r, id)
 		})
-		r.fail(context.DeadlineExceeded)
-		if !came || !r.done.Load() || r.err != context.DeadlineExceeded {
-			t.Errorf("%s: done %v with %v, want %v", name, r.done.Load(), r.err, context.DeadlineExceeded)
+		r.Fail(context.DeadlineExceeded)
+		if !came || !r.Finished.Load() || r.Err != context.DeadlineExceeded {
+			t.Errorf("%s: done %v with %v, want %v", name, r.Finished.Load(), r.Err, context.DeadlineExceeded)
 		}
 	}
 }

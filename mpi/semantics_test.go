@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // MPI-4.1, Section 3.4: a synchronous send "will complete successfully only if
@@ -195,12 +196,12 @@ func TestUnexpectedIsBounded(t *testing.T) {
 			return err
 		}
 		e := w.eng
-		e.mu.Lock()
+		e.Mu.Lock()
 		held := 0
-		for _, m := range c.comm.ctx[slotUser].messages(func(m *message) bool { return m.kind == envelope.Eager }) {
-			held += int(cost(int(m.length)))
+		for _, m := range c.comm.Contexts[p2p.SlotUser].Messages(func(m *p2p.Message) bool { return m.Kind == envelope.Eager }) {
+			held += int(p2p.Cost(int(m.Length)))
 		}
-		e.mu.Unlock()
+		e.Mu.Unlock()
 		if held > bound/2 {
 			return fmt.Errorf("%d bytes of unexpected messages, want at most %d", held, bound/2)
 		}

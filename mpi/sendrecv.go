@@ -5,6 +5,7 @@ import (
 
 	"github.com/weftstack/weft/internal/bufpool"
 	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // Isendrecv starts [Sendrecv] (MPI_Isendrecv). The receive and the send are matched in the order of
@@ -34,7 +35,7 @@ func IsendrecvReplace[T Element](c *Comm, buf []T, dst, stag, src, rtag int) (*R
 }
 
 // isendrecv starts a receive and a send; it gives mem back when that is done.
-func (c *Comm) isendrecv(name string, ss slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int, mem *bufpool.Buffer) (*Request, error) {
+func (c *Comm) isendrecv(name string, ss p2p.Slot, sb []byte, dst, stag int, rs p2p.Slot, rb []byte, src, rtag int, mem *bufpool.Buffer) (*Request, error) {
 	if err := checkTag(stag); err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func (c *Comm) isendrecv(name string, ss slot, sb []byte, dst, stag int, rs slot
 }
 
 // copied returns a copy of buf in scratch memory, and its slot, after checking the tags.
-func copied[T Element](c *Comm, buf []T, stag, src, rtag int) ([]byte, slot, *bufpool.Buffer, error) {
+func copied[T Element](c *Comm, buf []T, stag, src, rtag int) ([]byte, p2p.Slot, *bufpool.Buffer, error) {
 	own, s, err := typedBytes(buf)
 	if err != nil {
 		return nil, 0, nil, err
@@ -71,26 +72,26 @@ func copied[T Element](c *Comm, buf []T, stag, src, rtag int) ([]byte, slot, *bu
 
 // both starts the send and the receive of isendrecv: first the send, since that may
 // fail, and a receive that has matched cannot be undone.
-func (c *Comm) both(ss slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int, mem *bufpool.Buffer) (*Request, error) {
+func (c *Comm) both(ss p2p.Slot, sb []byte, dst, stag int, rs p2p.Slot, rb []byte, src, rtag int, mem *bufpool.Buffer) (*Request, error) {
 	if src != ProcNull {
-		if err := c.comm.checkSource(rs, src); err != nil {
+		if err := c.comm.CheckSource(rs, src); err != nil {
 			mem.Put()
 			return nil, err
 		}
 	}
-	s, err := c.comm.isend(ss, sendStandard, sb, dst, stag)
+	s, err := c.comm.Isend(ss, p2p.SendStandard, sb, dst, stag)
 	if err != nil {
 		mem.Put()
 		return nil, err
 	}
-	r, err := c.comm.irecv(rs, rb, src, rtag) // its arguments have been checked
+	r, err := c.comm.Irecv(rs, rb, src, rtag) // its arguments have been checked
 	return goRequest(c.w, func() (Status, error) {
-		_, serr := s.wait(context.Background())
+		_, serr := s.Wait(context.Background())
 		mem.Put()
 		if err != nil {
 			return Status{}, err
 		}
-		st, rerr := r.wait(context.Background())
+		st, rerr := r.Wait(context.Background())
 		if rerr == nil {
 			rerr = serr
 		}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // Process sets that every Session has (MPI-4.1, Section 11.3.2).
@@ -118,11 +120,11 @@ func (s *Session) CommFromGroup(ctx context.Context, g Group, tag string, info I
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	rank := slices.Index(g.ranks, int32(s.w.eng.rank))
+	rank := slices.Index(g.ranks, int32(s.w.eng.Rank))
 	if rank < 0 {
 		return nil, fmt.Errorf("%w: the caller is no member of the group", ErrRank)
 	}
-	id := s.w.groupID("comm", tag, s.w.eng.appendNames(nil, g.ranks))
+	id := s.w.groupID("comm", tag, s.w.eng.AppendNames(nil, g.ranks))
 	return s.made(s.w.newComm(id, slices.Clone(g.ranks), rank, info)), nil
 }
 
@@ -136,35 +138,35 @@ func (s *Session) IntercommFromGroups(ctx context.Context, local Group, leader i
 		return nil, err
 	}
 	defer c.Free()
-	if err := c.comm.checkPeer(slotComm, leader); err != nil {
+	if err := c.comm.CheckPeer(p2p.SlotComm, leader); err != nil {
 		return nil, err
 	}
 	e := s.w.eng
-	theirs := e.appendNames(nil, remote.ranks)
+	theirs := e.AppendNames(nil, remote.ranks)
 	if theirs, err = (leaders{local: c, leader: leader}).spread(ctx, theirs); err != nil {
 		return nil, err
 	}
-	other, err := e.parseNames(theirs)
+	other, err := e.ParseNames(theirs)
 	if err != nil {
 		return nil, err
 	}
 	if len(other) == 0 || slices.ContainsFunc(other, func(h int32) bool { return slices.Contains(local.ranks, h) }) {
 		return nil, fmt.Errorf("%w: groups that are empty or have common members", ErrRank)
 	}
-	ours := e.appendNames(nil, local.ranks)
+	ours := e.AppendNames(nil, local.ranks)
 	side, both := 0, slices.Concat(ours, theirs)
 	if slices.Compare(ours, theirs) > 0 {
 		side, both = 1, slices.Concat(theirs, ours)
 	}
 	id := s.w.groupID("intercomm", tag, both)
-	return s.made(s.w.newIntercomm(id, slices.Clone(local.ranks), c.comm.rank, other, side, info)), nil
+	return s.made(s.w.newIntercomm(id, slices.Clone(local.ranks), c.comm.Rank, other, side, info)), nil
 }
 
 // made records c as one to free at the end of the session.
 func (s *Session) made(c *Comm) *Comm {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.comms = slices.DeleteFunc(s.comms, func(c *Comm) bool { return c.comm.freed.Load() })
+	s.comms = slices.DeleteFunc(s.comms, func(c *Comm) bool { return c.comm.Freed.Load() })
 	s.comms = append(s.comms, c)
 	return c
 }
@@ -212,11 +214,11 @@ func (w *World) groupID(kind, tag string, members []byte) uint64 {
 // spread gives all ranks of the group the message of the leader.
 func (x leaders) spread(ctx context.Context, said []byte) ([]byte, error) {
 	c := x.local
-	if c.comm.rank != x.leader {
+	if c.comm.Rank != x.leader {
 		return x.recvResult(ctx, maxLeaderMessage)
 	}
 	for r := range c.group {
-		if r == c.comm.rank {
+		if r == c.comm.Rank {
 			continue
 		}
 		if err := x.sendResult(ctx, r, said, nil); err != nil {

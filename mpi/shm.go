@@ -14,6 +14,7 @@ import (
 
 	"github.com/weftstack/weft/internal/poll"
 	"github.com/weftstack/weft/mpi/internal/cma"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // WithSharedMemory sets whether ranks on one host exchange the messages of TransportHybrid through
@@ -166,14 +167,14 @@ func (s *sharedMemory) close() {
 
 // connect puts links through memory above the network links to the ranks of this host. refs holds
 // the segment of each rank of the job; nil for ranks without.
-func (s *sharedMemory) connect(e *engine, refs []*segmentRef) {
+func (s *sharedMemory) connect(e *p2p.Engine, refs []*segmentRef) {
 	var local []int
 	for rank, c := range refs {
 		if c != nil && c.Place == s.ref.Place {
 			local = append(local, rank)
 		}
 	}
-	n, me := len(local)-1, slices.Index(local, e.rank)
+	n, me := len(local)-1, slices.Index(local, e.Rank)
 	if n < 1 || n >= MaxSharedRanks || me < 0 {
 		return
 	}
@@ -186,19 +187,19 @@ func (s *sharedMemory) connect(e *engine, refs []*segmentRef) {
 		if i == me {
 			continue
 		}
-		p := e.peers[rank]
-		l := &shmLink{under: p.link, peer: p, pid: refs[rank].PID, own: s.own}
+		p := e.Peers[rank]
+		l := &shmLink{under: p.Link, peer: p, pid: refs[rank].PID, own: s.own}
 		l.idle = sync.NewCond(&l.mu)
-		l.parser.p = p
+		l.parser.Peer = p
 		l.in.ctl, l.in.data = s.own.ring(place(i, me), n)
 		l.in.sent = &l.out.order
 		if l.theirs, err = refs[rank].open(n); err == nil {
 			l.out.ctl, l.out.data = l.theirs.ring(place(me, i), n)
 			l.awake = &l.theirs.header().awake
-			p.link, p.coalesces = l, false
+			p.Link, p.Coalesces = l, false
 		}
 		l.probe(refs[rank])
-		p.setMemory(l)
+		p.SetMemory(l)
 		s.links = append(s.links, l)
 	}
 	s.up.Store(true)
@@ -206,8 +207,8 @@ func (s *sharedMemory) connect(e *engine, refs []*segmentRef) {
 }
 
 // sharedLink returns the link to p through shared memory, or nil if there is none.
-func sharedLink(p *peer) *shmLink {
-	if l := p.shared.Load(); l != nil {
+func sharedLink(p *p2p.Peer) *shmLink {
+	if l := p.Shared.Load(); l != nil {
 		return (*l).(*shmLink)
 	}
 	return nil
@@ -332,7 +333,7 @@ func (s *sharedMemory) Left() {
 	if leased && n%leaseEvery != 0 {
 		return
 	}
-	now := clock()
+	now := p2p.Clock()
 	if at := s.armed.Load(); !leased || now-at >= shmRearm && s.armed.CompareAndSwap(at, now) {
 		s.armed.Store(now)
 		s.leased.Store(true) // before the timer is set, which clears it

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weftstack/weft/mpi/internal/cma"
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // Rendezvous between ranks of one host by cross-memory attach (CMA, process_vm_readv): the
@@ -71,10 +72,10 @@ type cmaOffer struct {
 // at returns the state word.
 func (o *cmaOffer) at() *atomic.Uint64 { return &o.l.out.ctl.offers[o.slot] }
 
-// Offer implements memoryLink. The key names a slot of the ring buffer, and has the value of its state word and the
+// Offer implements MemoryLink. The key names a slot of the ring buffer, and has the value of its state word and the
 // address of the buffer. It fails if the buffer is short or no slot is free. peer.mu is held.
-func (l *shmLink) Offer(r *request) (key envelope.Key, ok bool) {
-	if len(r.buf) < cmaMin || l.out.ctl.copies.Load() == 0 {
+func (l *shmLink) Offer(r *p2p.Request) (key envelope.Key, ok bool) {
+	if len(r.Buf) < cmaMin || l.out.ctl.copies.Load() == 0 {
 		return key, false
 	}
 	s := &l.cma
@@ -87,10 +88,10 @@ func (l *shmLink) Offer(r *request) (key envelope.Key, ok bool) {
 	s.used |= 1 << slot
 	s.count++
 	o := &s.all[slot]
-	o.l, o.slot, o.word, o.buf = l, slot, s.count<<offerBits, r.buf
+	o.l, o.slot, o.word, o.buf = l, slot, s.count<<offerBits, r.Buf
 	s.mu.Unlock()
 	o.at().Store(o.word | offerOpen)
-	r.offered = o
+	r.Offered = o
 	key.STag = uint32(slot)
 	binary.BigEndian.PutUint64(key.Token[:], o.word)
 	// The address stays valid: o holds the memory, and the collector does not move it.
@@ -110,7 +111,7 @@ func (o *cmaOffer) Withdraw(then func(whole bool)) {
 		var gone time.Time // when the peer was seen to have failed
 		for at.Load() == o.word|offerTaken {
 			switch {
-			case o.l.peer.failure() == nil:
+			case o.l.peer.Failure() == nil:
 			case gone.IsZero():
 				gone = time.Now()
 			case time.Since(gone) >= cmaDeadGrace:
@@ -143,9 +144,9 @@ func (o *cmaOffer) close() (whole bool) {
 	return whole
 }
 
-// Fetch implements memoryLink: it copies the body, or falls back to CTS.
-func (l *shmLink) Fetch(f fetch) {
-	if f.n > cmaInline {
+// Fetch implements MemoryLink: it copies the body, or falls back to CTS.
+func (l *shmLink) Fetch(f p2p.Fetch) {
+	if f.Len > cmaInline {
 		g := f
 		go l.copyBody(&g)
 		return
@@ -153,50 +154,50 @@ func (l *shmLink) Fetch(f fetch) {
 	l.copyBody(&f)
 }
 
-func (l *shmLink) copyBody(f *fetch) {
-	e := l.peer.e
-	word := binary.BigEndian.Uint64(f.from.Token[:])
-	if f.from.STag >= maxCMAOffers || word&offerStates != 0 {
-		e.readFailed(f)
+func (l *shmLink) copyBody(f *p2p.Fetch) {
+	e := l.peer.Engine
+	word := binary.BigEndian.Uint64(f.From.Token[:])
+	if f.From.STag >= maxCMAOffers || word&offerStates != 0 {
+		e.ReadFailed(f)
 		return
 	}
-	at := &l.in.ctl.offers[f.from.STag]
+	at := &l.in.ctl.offers[f.From.STag]
 	if !at.CompareAndSwap(word|offerOpen, word|offerTaken) {
-		e.readFailed(f) // its CTS is answered by SendFailed: the send was withdrawn
+		e.ReadFailed(f) // its CTS is answered by SendFailed: the send was withdrawn
 		return
 	}
-	gone, err := l.copyTo(f, binary.BigEndian.Uint64(f.from.Token[8:]))
+	gone, err := l.copyTo(f, binary.BigEndian.Uint64(f.From.Token[8:]))
 	switch {
 	case gone:
 		at.CompareAndSwap(word|offerTaken, word|offerMissed)
-		e.readDone(f, true)
+		e.ReadDone(f, true)
 	case err == nil && cma.Holds(l.pid, l.nonceAt, &l.nonce) && at.CompareAndSwap(word|offerTaken, word|offerDone):
-		l.peer.rdma.Reads.Count(f.n)
-		e.readDone(f, false)
+		l.peer.RDMA.Reads.Count(f.Len)
+		e.ReadDone(f, false)
 	default:
 		// The copy has failed, or the peer has ended and another process has its pid, or
 		// the peer has withdrawn the offer. The receive stays in ids, where the answer to
 		// CTS, or the end of the link, finds it.
 		at.CompareAndSwap(word|offerTaken, word|offerMissed)
-		e.readFailed(f)
+		e.ReadFailed(f)
 	}
 	runtime.KeepAlive(l)
 }
 
 // copyTo copies memory of the peer at addr to the buffer of the receive. It stops if the receive
 // has ended or is unmatched, and fails if the peer has failed.
-func (l *shmLink) copyTo(f *fetch, addr uint64) (gone bool, err error) {
-	r, n := f.r, f.n
+func (l *shmLink) copyTo(f *p2p.Fetch, addr uint64) (gone bool, err error) {
+	r, n := f.Receive, f.Len
 	for at := 0; at < n; {
-		if why := l.peer.failure(); why != nil {
+		if why := l.peer.Failure(); why != nil {
 			return false, why
 		}
 		k := min(n-at, cmaChunk)
-		r.place.Lock()
-		if gone = r.epoch != f.epoch || len(r.buf) < n; !gone {
-			err = cma.Read(l.pid, addr+uint64(at), r.buf[at:at+k])
+		r.Place.Lock()
+		if gone = r.Epoch != f.Epoch || len(r.Buf) < n; !gone {
+			err = cma.Read(l.pid, addr+uint64(at), r.Buf[at:at+k])
 		}
-		r.place.Unlock()
+		r.Place.Unlock()
 		if gone || err != nil {
 			return gone, err
 		}

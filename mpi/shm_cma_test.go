@@ -15,12 +15,13 @@ import (
 	"unsafe"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // cmaLinkTo returns the link to the other one of two ranks, if each may copy memory of the
 // other.
 func cmaLinkTo(w *World) (*shmLink, error) {
-	l := sharedLink(w.eng.peers[1-w.Rank()])
+	l := sharedLink(w.eng.Peers[1-w.Rank()])
 	if l == nil {
 		return nil, errors.New("no shared memory")
 	}
@@ -101,7 +102,7 @@ func TestNearBodies(t *testing.T) {
 				}
 			}
 		}
-		if n := trafficOf(&l.peer.rdma.Reads).Messages; c.Rank() == 1 && n != uint64(6*len(sizes)) {
+		if n := p2p.TrafficOf(&l.peer.RDMA.Reads).Messages; c.Rank() == 1 && n != uint64(6*len(sizes)) {
 			return fmt.Errorf("%d bodies were copied, want %d", n, 6*len(sizes))
 		}
 		return nil
@@ -113,7 +114,7 @@ func TestNearBodiesBeyondTheSlots(t *testing.T) {
 	const more, n = maxCMAOffers + 20, cmaMin + 100
 	withCMA(t, func(ctx context.Context, c *Comm, l *shmLink) error {
 		for _, may := range []bool{true, false} {
-			before := trafficOf(&l.peer.rdma.Reads).Messages
+			before := p2p.TrafficOf(&l.peer.RDMA.Reads).Messages
 			if c.Rank() == 1 && !may {
 				l.in.ctl.copies.Store(0)
 			}
@@ -154,7 +155,7 @@ func TestNearBodiesBeyondTheSlots(t *testing.T) {
 			if may {
 				want = maxCMAOffers
 			}
-			if got := trafficOf(&l.peer.rdma.Reads).Messages - before; c.Rank() == 1 && got != want {
+			if got := p2p.TrafficOf(&l.peer.RDMA.Reads).Messages - before; c.Rank() == 1 && got != want {
 				return fmt.Errorf("%d bodies were copied, want %d", got, want)
 			}
 		}
@@ -240,11 +241,11 @@ func TestNearReceiveEnds(t *testing.T) {
 		l, _, _ := newSharedLink(4096)
 		l.pid = os.Getpid()
 		buf := bytes.Clone(foreign)
-		r := getRequest(l.peer.e)
-		r.ctx, r.buf = newContext(1), buf
+		r := p2p.GetRequest(l.peer.Engine)
+		r.Context, r.Buf = p2p.NewContext(1), buf
 		result := make(chan bool, 1)
 		go func() {
-			gone, err := l.copyTo(&fetch{r: r, n: n}, addr)
+			gone, err := l.copyTo(&p2p.Fetch{Receive: r, Len: n}, addr)
 			if err != nil {
 				t.Error(err)
 			}
@@ -252,11 +253,11 @@ func TestNearReceiveEnds(t *testing.T) {
 		}()
 		for begun := false; !begun && len(result) == 0; {
 			runtime.Gosched()
-			r.place.Lock()
+			r.Place.Lock()
 			begun = buf[0] == 0
-			r.place.Unlock()
+			r.Place.Unlock()
 		}
-		r.fail(ErrCanceled)
+		r.Fail(ErrCanceled)
 		copied := bytes.IndexByte(buf, foreign[0])
 		copy(buf, foreign)
 		gone := <-result
@@ -294,11 +295,11 @@ func TestNearOfferIsWithdrawn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l, _, _ := newSharedLink(4096)
 				l.out.ctl.copies.Store(1)
-				r := &request{eng: l.peer.e, peer: l.peer, buf: make([]byte, cmaMin)}
+				r := &p2p.Request{Engine: l.peer.Engine, Peer: l.peer, Buf: make([]byte, cmaMin)}
 				var v envelope.Header
 				v.Key, v.HasKey = l.Offer(r)
 				o := l.out.ctl.offers[0].Load()
-				if r.offered == nil || !v.HasKey || o&^offerStates != binary.BigEndian.Uint64(v.Key.Token[:]) || o&offerStates != offerOpen {
+				if r.Offered == nil || !v.HasKey || o&^offerStates != binary.BigEndian.Uint64(v.Key.Token[:]) || o&offerStates != offerOpen {
 					t.Fatalf("offer %x, envelope %+v", o, v)
 				}
 				if tt.state != 0 {
@@ -306,11 +307,11 @@ func TestNearOfferIsWithdrawn(t *testing.T) {
 				}
 				if tt.dies {
 					err := errors.New("died")
-					l.peer.failed.Store(&err)
+					l.peer.Failed.Store(&err)
 				}
 				var done, whole atomic.Bool
 				start := time.Now()
-				r.afterReads(func(all bool) { whole.Store(all); done.Store(true) })
+				r.AfterReads(func(all bool) { whole.Store(all); done.Store(true) })
 				if tt.waits > 0 {
 					time.Sleep(20 * cmaPollInterval)
 					if done.Load() {
@@ -373,27 +374,27 @@ func TestNearOfferRefused(t *testing.T) {
 			if tt.open {
 				l.in.ctl.offers[1].Store(word | offerOpen)
 			}
-			req := getRequest(l.peer.e)
-			req.ctx, req.buf, req.length = newContext(1), make([]byte, n), n
-			req.status.Bytes = n
-			f := fetch{r: req, p: l.peer, id: l.peer.e.ids.add(req, l.peer), send: 9, n: n, from: envelope.Key{STag: tt.slot}}
-			binary.BigEndian.PutUint64(f.from.Token[:], tt.word)
-			binary.BigEndian.PutUint64(f.from.Token[8:], tt.addr)
+			req := p2p.GetRequest(l.peer.Engine)
+			req.Context, req.Buf, req.Length = p2p.NewContext(1), make([]byte, n), n
+			req.Status.Bytes = n
+			f := p2p.Fetch{Receive: req, Peer: l.peer, ID: l.peer.Engine.IDs.Add(req, l.peer), Send: 9, Len: n, From: envelope.Key{STag: tt.slot}}
+			binary.BigEndian.PutUint64(f.From.Token[:], tt.word)
+			binary.BigEndian.PutUint64(f.From.Token[8:], tt.addr)
 			l.Fetch(f)
 			b, err := r.next(true)
 			var v envelope.Header
 			if err != nil || len(b) < envelope.MinLen || !v.Decode(b[:envelope.MinLen]) {
 				t.Fatalf("an answer of %d bytes, %v", len(b), err)
 			}
-			want := envelope.Header{Kind: envelope.CTS, ID: 9, PeerID: f.id, Length: n}
+			want := envelope.Header{Kind: envelope.CTS, ID: 9, PeerID: f.ID, Length: n}
 			if tt.copied {
 				want = envelope.Header{Kind: envelope.ReadFIN, ID: 9}
 			}
 			if v != want {
 				t.Errorf("answer %+v, want %+v", v, want)
 			}
-			if tt.copied && (!req.done.Load() || req.err != nil || checkPattern(req.buf, 3) != nil) {
-				t.Errorf("the receive is done: %v, %v, %v", req.done.Load(), req.err, checkPattern(req.buf, 3))
+			if tt.copied && (!req.Finished.Load() || req.Err != nil || checkPattern(req.Buf, 3) != nil) {
+				t.Errorf("the receive is done: %v, %v, %v", req.Finished.Load(), req.Err, checkPattern(req.Buf, 3))
 			}
 			w := l.in.ctl.offers[1].Load()
 			if tt.copied != (w == word|offerDone) || w&offerStates == offerTaken {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
@@ -15,7 +16,7 @@ import (
 // cannot: the doorbell (Doorbell), which wakes a rank that does not poll, and the end of the rank.
 type shmLink struct {
 	under transport.Link
-	peer  *peer
+	peer  *p2p.Peer
 	// theirs holds out and awake: it is unmapped when nothing refers to it. It is nil if it could
 	// not be mapped: then messages are only received through memory.
 	theirs *shmSegment
@@ -37,7 +38,7 @@ type shmLink struct {
 
 	rmu    sync.Mutex // guards reading
 	in     ringReader
-	parser messageParser
+	parser p2p.Parser
 	quiet  atomic.Bool // set when the parser reads nothing more
 	ended  atomic.Bool // set when the link under this one has ended, because of why
 	over   atomic.Bool // set when this link has ended
@@ -116,11 +117,11 @@ func (l *shmLink) Flush() {
 
 // sendDoorbell makes the peer call OnDoorbell.
 func (l *shmLink) sendDoorbell() {
-	b := controlPool.Get().(*[envelope.MaxLen]byte)
+	b := p2p.ControlPool.Get().(*[envelope.MaxLen]byte)
 	v := envelope.Header{Kind: envelope.Doorbell}
 	_ = l.under.Send(0, v.Encode(b), nil, nil) // fails if the link has ended
 	l.under.Flush()
-	controlPool.Put(b)
+	p2p.ControlPool.Put(b)
 }
 
 // OnDoorbell handles a doorbell of the peer.
@@ -237,15 +238,15 @@ func (l *shmLink) due() bool {
 // of the ring is free. rmu is held.
 func (l *shmLink) receive() (room bool) {
 	for n := 0; n < len(l.in.data); {
-		b, err := l.in.next(!l.parser.inMessage())
+		b, err := l.in.next(!l.parser.InMessage())
 		if err == nil && len(b) == 0 {
 			break
 		}
 		pos := l.in.pos.Load()
 		for at := 0; at < len(b) && err == nil; {
 			var k int
-			k, err = l.parser.parse(b[at:])
-			if at += k; !l.parser.inMessage() {
+			k, err = l.parser.Parse(b[at:])
+			if at += k; !l.parser.InMessage() {
 				at = min(at+padding(pos+uint64(at)), len(b))
 			}
 		}
@@ -280,8 +281,8 @@ func (l *shmLink) End(err error) {
 	l.drain(true)
 }
 
-// AbortParser implements memoryLink.
-func (l *shmLink) AbortParser(err error) { l.parser.abort(err) }
+// AbortParser implements MemoryLink.
+func (l *shmLink) AbortParser(err error) { l.parser.Abort(err) }
 
 // finish ends the link.
 func (l *shmLink) finish() {
@@ -297,7 +298,7 @@ func (l *shmLink) finish() {
 			own.Released(transport.ErrClosed)
 		}
 	}
-	l.peer.ended(l.why)
+	l.peer.Ended(l.why)
 }
 
 // Shutdown implements Link. The peer receives what is in memory when it sees the end of the link

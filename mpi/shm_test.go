@@ -18,13 +18,14 @@ import (
 	"github.com/weftstack/weft/internal/poll"
 	"github.com/weftstack/weft/mpi/internal/cma"
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
 // overMemory reports whether w exchanges messages with all others through memory.
 func overMemory(w *World) bool {
-	for r, p := range w.eng.peers {
-		if _, ok := p.link.(*shmLink); r != w.Rank() && (!ok || p.shared.Load() == nil) {
+	for r, p := range w.eng.Peers {
+		if _, ok := p.Link.(*shmLink); r != w.Rank() && (!ok || p.Shared.Load() == nil) {
 			return false
 		}
 	}
@@ -101,12 +102,12 @@ func sharing(t *testing.T) *sharedMemory {
 // A rank that says nothing sensible about its memory is sent messages over the
 // network, and so are all where there are too many.
 func TestSharedMemoryRefuses(t *testing.T) {
-	connect := func(n int, change func(c *segmentRef)) *engine {
+	connect := func(n int, change func(c *segmentRef)) *p2p.Engine {
 		s := sharing(t)
-		e := newEngine(&engineConfig{size: n, unexpected: 1 << 20, streams: 1, peerError: rankError})
+		e := p2p.New(&p2p.Config{Size: n, Unexpected: 1 << 20, Streams: 1, PeerError: rankError})
 		refs := make([]*segmentRef, n)
 		for i := range refs {
-			e.peers[i].link = noLink{}
+			e.Peers[i].Link = p2p.NoLink{}
 			c := s.ref
 			if i > 0 {
 				change(&c)
@@ -133,10 +134,10 @@ func TestSharedMemoryRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := connect(tt.ranks, tt.change)
-			for _, p := range e.peers[1:] {
-				_, out := p.link.(*shmLink)
-				if in := p.shared.Load() != nil; out != tt.out || in != tt.in_ {
-					t.Fatalf("rank %d: sends through memory %v, receives %v; want %v, %v", p.rank, out, in, tt.out, tt.in_)
+			for _, p := range e.Peers[1:] {
+				_, out := p.Link.(*shmLink)
+				if in := p.Shared.Load() != nil; out != tt.out || in != tt.in_ {
+					t.Fatalf("rank %d: sends through memory %v, receives %v; want %v, %v", p.Rank, out, in, tt.out, tt.in_)
 				}
 			}
 		})
@@ -269,7 +270,7 @@ func TestRingNonsense(t *testing.T) {
 
 // doorbellLink is the link under a shmLink of tests: it counts doorbells.
 type doorbellLink struct {
-	noLink
+	p2p.NoLink
 	doorbells int
 	aborted   string
 }
@@ -294,11 +295,11 @@ func (o *releases) Released(err error) { o.n++; o.err = err }
 func newSharedLink(size int) (l *shmLink, under *doorbellLink, r *ringReader) {
 	under = new(doorbellLink)
 	w := newWorld(0, 2, &options{unexpected: 1 << 20, streams: 1, transport: TransportSCTP}, nil)
-	l = &shmLink{under: under, peer: w.eng.peers[1], awake: new(atomic.Uint32)}
+	l = &shmLink{under: under, peer: w.eng.Peers[1], awake: new(atomic.Uint32)}
 	l.idle = sync.NewCond(&l.mu)
-	l.parser.p = l.peer
-	l.peer.link = l
-	l.peer.setMemory(l)
+	l.parser.Peer = l.peer
+	l.peer.Link = l
+	l.peer.SetMemory(l)
 	out, r := newRing(size)
 	l.out.ctl, l.out.data = out.ctl, out.data
 	in, _ := newRing(size)
@@ -411,12 +412,12 @@ func TestSharedLinkEnd(t *testing.T) {
 	if err := l.Send(0, make([]byte, envelope.MinLen), make([]byte, 100), own); err != nil {
 		t.Fatal(err)
 	}
-	l.peer.down(errTestOver)
-	l.peer.down(nil)
+	l.peer.Down(errTestOver)
+	l.peer.Down(nil)
 	if own.n != 1 || own.err == nil {
 		t.Errorf("released %d times, %v", own.n, own.err)
 	}
-	if err := l.peer.failure(); !errors.Is(err, errTestOver) {
+	if err := l.peer.Failure(); !errors.Is(err, errTestOver) {
 		t.Errorf("failure: %v", err)
 	}
 	if err := l.Send(0, make([]byte, envelope.MinLen), nil, nil); !errors.Is(err, transport.ErrClosed) {
@@ -449,8 +450,8 @@ func TestSharedLinkNonsense(t *testing.T) {
 	if under.aborted == "" {
 		t.Error("not aborted")
 	}
-	l.peer.down(errTestOver)
-	if l.peer.failure() == nil {
+	l.peer.Down(errTestOver)
+	if l.peer.Failure() == nil {
 		t.Error("the peer has not failed")
 	}
 }
@@ -480,7 +481,7 @@ func TestSharedWithoutPolling(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for !r.request.done.Load() {
+		for !r.request.Finished.Load() {
 			runtime.Gosched()
 		}
 		close(passed)
@@ -501,7 +502,7 @@ func TestSharedWakes(t *testing.T) {
 			next, before := (c.Rank()+1)%3, (c.Rank()+2)%3
 			for i := range 300 {
 				b := make([]byte, 1+rng.IntN(3000))
-				for t0 := clock(); clock()-t0 < int64(rng.IntN(int(3*shmLease))); {
+				for t0 := p2p.Clock(); p2p.Clock()-t0 < int64(rng.IntN(int(3*shmLease))); {
 					runtime.Gosched()
 				}
 				r, err := Isend(c, b, next, i)

@@ -122,9 +122,9 @@ func (c *Comm) spawn(ctx context.Context, cmds []Command, root int) (*Comm, erro
 func (w *World) otherDied(job string, rank int, why string) {
 	name := pmi.ProcessName(job, rank)
 	w.spawned.Died(job, &RankError{Rank: rank, Other: true, Err: errors.New(why)})
-	for _, p := range w.eng.all() {
-		if p.remote != nil && p.remote.launcherName == name {
-			p.markFailed(why)
+	for _, p := range w.eng.AllPeers() {
+		if p.Remote != nil && p.Remote.LauncherName == name {
+			p.MarkFailed(why)
 		}
 	}
 }
@@ -155,7 +155,7 @@ func (w *World) connectParent(ctx context.Context) error {
 func (w *World) Parent() *Comm {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.parent == nil || w.parent.comm.freed.Load() {
+	if w.parent == nil || w.parent.comm.Freed.Load() {
 		return nil
 	}
 	return w.parent

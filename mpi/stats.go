@@ -1,6 +1,10 @@
 package mpi
 
-import "time"
+import (
+	"time"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
+)
 
 // PeerStats is what a rank has sent to another one since Init (MPI-4.1, Section 15.3.7).
 type PeerStats struct {
@@ -48,21 +52,21 @@ type Stats struct {
 // same moment. It does not block.
 func (w *World) Stats() Stats {
 	e := w.eng
-	s := Stats{Peers: make([]PeerStats, len(e.peers))}
-	s.SpinCost, s.ParkCost = e.prog.choose.Costs()
-	for i, p := range e.peers {
-		s.Peers[i] = peerStats(p.rank, p.counters())
+	s := Stats{Peers: make([]PeerStats, len(e.Peers))}
+	s.SpinCost, s.ParkCost = e.Progress.Choose.Costs()
+	for i, p := range e.Peers {
+		s.Peers[i] = peerStats(p.Rank, p.Counters())
 	}
-	s.Others = peerStats(Undefined, e.remoteCounters())
-	s.Posted, s.Unexpected = e.queued()
+	s.Others = peerStats(Undefined, e.RemoteCounters())
+	s.Posted, s.Unexpected = e.Queued()
 	return s
 }
 
 // peerStats returns what c counts.
-func peerStats(rank int, c peerCounters) PeerStats {
+func peerStats(rank int, c p2p.PeerCounters) PeerStats {
 	return PeerStats{
-		Rank: rank, Messages: Traffic(c.Sent[slotUser]), Collective: Traffic(c.Sent[slotColl]),
-		OneSided: Traffic(c.Sent[slotWin]), Internal: Traffic(c.Sent[slotComm]),
+		Rank: rank, Messages: Traffic(c.Sent[p2p.SlotUser]), Collective: Traffic(c.Sent[p2p.SlotColl]),
+		OneSided: Traffic(c.Sent[p2p.SlotWin]), Internal: Traffic(c.Sent[p2p.SlotComm]),
 		Writes: Traffic(c.Writes), Reads: Traffic(c.Reads), Atomics: Traffic(c.Atomics),
 		Announced: c.Announced, Credit: c.Credit, Held: c.Held,
 	}
@@ -84,10 +88,10 @@ func (w *World) Tunables() []Tunable {
 	return []Tunable{
 		{"WEFT_TRANSPORT", o.transport, "transport: see WithTransport"},
 		{"WEFT_EAGER", formatSize(o.eager), "longest message sent without asking, in bytes"},
-		{"WEFT_RENDEZVOUS", rendezvousNames[w.world.comm.hints.Load().rendezvous], "how longer ones travel: see WithRendezvous"},
+		{"WEFT_RENDEZVOUS", rendezvousNames[w.world.comm.Hints.Load().Rendezvous], "how longer ones travel: see WithRendezvous"},
 		{"WEFT_STREAMS", formatSize(o.streams), "streams that the tags are spread over"},
 		{"WEFT_UNEXPECTED", formatSize(o.unexpected), "memory for messages that came before their receives, in bytes"},
-		{"WEFT_SPIN", w.eng.prog.choose.Max().String(), "how long a waiting goroutine polls, with nothing coming, before it parks"},
+		{"WEFT_SPIN", w.eng.Progress.Choose.Max().String(), "how long a waiting goroutine polls, with nothing coming, before it parks"},
 		{"WEFT_SHARED", w.shared.String(), "1 if ranks on one host exchange messages through memory"},
 		{"WEFT_ADDRS", formatAddrs(o.addrs), "local addresses; none: all of the host"},
 		{"WEFT_CAPTURE", o.capture, "file that sent datagrams are recorded in"},

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // Wildcards and special values (MPI-4.1, Sections 3.2.4 and 3.10).
@@ -47,8 +48,8 @@ func Count[T Element](st Status) (n int, err error) {
 
 // Compile-time checks: the engine means the same by the special values.
 var (
-	_ = [1]struct{}{}[AnySource-anySource]
-	_ = [1]struct{}{}[AnyTag-anyTag]
-	_ = [1]struct{}{}[ProcNull-procNull]
-	_ = [1]struct{}{}[MaxRanks-firstRemoteHandle]
+	_ = [1]struct{}{}[AnySource-p2p.AnySource]
+	_ = [1]struct{}{}[AnyTag-p2p.AnyTag]
+	_ = [1]struct{}{}[ProcNull-p2p.ProcNull]
+	_ = [1]struct{}{}[MaxRanks-p2p.FirstRemoteHandle]
 )

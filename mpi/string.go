@@ -13,7 +13,7 @@ func (g Group) String() string { return fmt.Sprintf("mpi.Group of %d", len(g.ran
 
 // String says whether the operation has completed.
 func (r *Request) String() string {
-	if r.request.done.Load() {
+	if r.request.Finished.Load() {
 		return "mpi.Request, completed"
 	}
 	return "mpi.Request, pending"

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/mpi/internal/handshake"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/transport"
 	"github.com/weftstack/weft/sctp"
 )
@@ -171,11 +172,11 @@ func (t *sctpTransport) claim(rank int, l *sctpLink) bool {
 }
 
 // addrsOf returns the addresses of a process.
-func (t *sctpTransport) addrsOf(p *peer) []netip.AddrPort {
-	if p.remote == nil {
-		return t.addrs[p.rank].Addrs
+func (t *sctpTransport) addrsOf(p *p2p.Peer) []netip.AddrPort {
+	if p.Remote == nil {
+		return t.addrs[p.Rank].Addrs
 	}
-	a, err := sctp.ParseAddr(p.remote.addr)
+	a, err := sctp.ParseAddr(p.Remote.Addr)
 	if err != nil {
 		return nil
 	}
@@ -249,10 +250,10 @@ func (t *sctpTransport) connect(ctx context.Context, addrs []string, key []byte)
 	if err != nil {
 		return err
 	}
-	for rank, p := range t.w.eng.peers {
+	for rank, p := range t.w.eng.Peers {
 		if rank != t.w.Rank() {
-			p.link = t.links[rank]
-			p.coalesces = canCoalesce()
+			p.Link = t.links[rank]
+			p.Coalesces = p2p.CanCoalesce()
 		}
 	}
 	return nil
@@ -265,7 +266,7 @@ func (t *sctpTransport) dial(ctx context.Context, peer int, key []byte) error {
 
 // connectRemote implements jobTransport.
 func (t *sctpTransport) connectRemote(ctx context.Context, m *linkSetup, number int) error {
-	addr, err := sctp.ParseAddr(m.peer(number).remote.addr)
+	addr, err := sctp.ParseAddr(m.peer(number).Remote.Addr)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weftstack/weft/mpi/internal/ctxconn"
 	"github.com/weftstack/weft/mpi/internal/handshake"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
@@ -129,8 +130,8 @@ func (t *tcpTransport) connect(ctx context.Context, addrs []string, key []byte) 
 	var up []*tcpLink
 	for peer, l := range links {
 		if peer != rank {
-			t.w.eng.peers[peer].link = l
-			t.w.eng.peers[peer].coalesces = canCoalesce()
+			t.w.eng.Peers[peer].Link = l
+			t.w.eng.Peers[peer].Coalesces = p2p.CanCoalesce()
 			up = append(up, l)
 		}
 	}
@@ -150,7 +151,7 @@ func (t *tcpTransport) dial(ctx context.Context, links []*tcpLink, peer int, add
 	if err != nil {
 		return err
 	}
-	links[peer], err = t.newLink(conn, t.w.eng.peers[peer])
+	links[peer], err = t.newLink(conn, t.w.eng.Peers[peer])
 	return err
 }
 
@@ -175,7 +176,7 @@ func (t *tcpTransport) dialHandshake(ctx context.Context, addr string, h *handsh
 }
 
 // newLink makes a link to a peer of a connection, with the failure-detection timeout.
-func (t *tcpTransport) newLink(conn net.Conn, p *peer) (*tcpLink, error) {
+func (t *tcpTransport) newLink(conn net.Conn, p *p2p.Peer) (*tcpLink, error) {
 	tcp := conn.(*net.TCPConn)
 	if err := setFailureTimeout(tcp, t.w.opts.failureTimeout); err != nil {
 		return nil, err
@@ -242,7 +243,7 @@ func (t *tcpTransport) acceptAll(ctx context.Context, links []*tcpLink, key []by
 				t.drop(r.conn)
 				continue
 			}
-			l, err := t.newLink(r.conn, t.w.eng.peers[r.peer])
+			l, err := t.newLink(r.conn, t.w.eng.Peers[r.peer])
 			if err != nil {
 				return err
 			}
@@ -276,7 +277,7 @@ func (t *tcpTransport) receive(l *tcpLink) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.conns, l.conn)
-	if l.peer.remote == nil {
+	if l.peer.Remote == nil {
 		return // there are only so many
 	}
 	links := slices.DeleteFunc(slices.Clone(*t.links.Load()), func(x *tcpLink) bool { return x == l })
@@ -286,7 +287,7 @@ func (t *tcpTransport) receive(l *tcpLink) {
 // connectRemote implements jobTransport.
 func (t *tcpTransport) connectRemote(ctx context.Context, m *linkSetup, number int) error {
 	h, msg := m.connector(number)
-	conn, err := t.dialHandshake(ctx, m.peer(number).remote.addr, h, msg)
+	conn, err := t.dialHandshake(ctx, m.peer(number).Remote.Addr, h, msg)
 	if err != nil {
 		return err
 	}

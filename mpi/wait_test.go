@@ -5,30 +5,32 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // waits makes n waits that end after spun if the waiter polls, and after parked
 // if it does not, and returns how many began with a spin.
-func waits(p *progress, n int, spun, parked time.Duration) (spins int) {
-	var pool waiterPool
+func waits(p *p2p.Progress, n int, spun, parked time.Duration) (spins int) {
+	var pool p2p.WaiterPool
 	for range n {
-		s, began := p.begin(), clock()
+		s, began := p.Begin(), p2p.Clock()
 		if s.Budget > 0 {
 			spins++
 		}
-		if p.spin(context.Background(), s, func() bool { return time.Duration(clock()-began) >= spun }) {
-			p.end(s)
+		if p.Spin(context.Background(), s, func() bool { return time.Duration(p2p.Clock()-began) >= spun }) {
+			p.End(s)
 			continue
 		}
-		w := pool.get()
+		w := pool.Get()
 		took := parked
 		if s.Budget > 0 {
 			took = max(parked, spun)
 		}
-		time.AfterFunc(took-time.Duration(clock()-began), w.signal)
-		_ = w.wait(context.Background())
-		w.recycle()
-		p.end(s)
+		time.AfterFunc(took-time.Duration(p2p.Clock()-began), w.Signal)
+		_ = w.Wait(context.Background())
+		w.Recycle()
+		p.End(s)
 	}
 	return spins
 }
@@ -37,8 +39,8 @@ func waits(p *progress, n int, spun, parked time.Duration) (spins int) {
 // change.
 func TestProgressAdapts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var p progress
-		p.init(func() bool { time.Sleep(time.Microsecond); return false }, 50*time.Microsecond)
+		var p p2p.Progress
+		p.Init(func() bool { time.Sleep(time.Microsecond); return false }, 50*time.Microsecond)
 		const n = 1600
 		for _, tt := range []struct {
 			name         string
@@ -62,9 +64,9 @@ func TestProgressAdapts(t *testing.T) {
 // ones took.
 func TestProgressLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var p progress
-		p.init(func() bool { time.Sleep(time.Microsecond); return false }, 0)
-		p.spinAlways(50*time.Microsecond, false)
+		var p p2p.Progress
+		p.Init(func() bool { time.Sleep(time.Microsecond); return false }, 0)
+		p.SpinAlways(50*time.Microsecond, false)
 		if got := waits(&p, 200, time.Millisecond, 25*time.Microsecond); got != 200 {
 			t.Errorf("%d of 200 waits spin", got)
 		}
@@ -102,12 +104,12 @@ func TestSharedLooksAtNetwork(t *testing.T) {
 
 // A wait that cannot poll, or may not, does not.
 func TestProgressOff(t *testing.T) {
-	var p progress
-	if s := p.begin(); s.Budget > 0 || p.spin(context.Background(), s, func() bool { return true }) {
+	var p p2p.Progress
+	if s := p.Begin(); s.Budget > 0 || p.Spin(context.Background(), s, func() bool { return true }) {
 		t.Error("spin without a transport to poll")
 	}
-	p.init(func() bool { t.Error("polled"); return false }, 0)
-	if s := p.begin(); s.Budget > 0 || p.spin(context.Background(), s, func() bool { return true }) {
+	p.Init(func() bool { t.Error("polled"); return false }, 0)
+	if s := p.Begin(); s.Budget > 0 || p.Spin(context.Background(), s, func() bool { return true }) {
 		t.Error("spin of no length")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/weftstack/weft/internal/poll"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // Waitall blocks until all requests are done (MPI_Waitall). It returns their statuses in the order
@@ -26,13 +27,13 @@ func waitall(ctx context.Context, reqs []*Request) ([]Status, error) {
 		if r == nil {
 			continue
 		}
-		if err := r.request.await(ctx); errors.Is(err, ErrProcFailedPending) {
+		if err := r.request.Await(ctx); errors.Is(err, ErrProcFailedPending) {
 			errs = append(errs, fmt.Errorf("request %d: %w", i, err))
 			continue
 		} else if err != nil {
 			return nil, err
 		}
-		sts[i] = Status(r.request.status)
+		sts[i] = Status(r.request.Status)
 		if err := r.raise(); err != nil {
 			errs = append(errs, fmt.Errorf("request %d: %w", i, err))
 		}
@@ -61,12 +62,12 @@ func waitany(ctx context.Context, reqs []*Request) (int, Status, error) {
 			return Undefined, Status{}, err
 		}
 		switch r := reqs[i]; {
-		case r.request.done.Load():
+		case r.request.Finished.Load():
 			if r.retire() {
-				return i, Status(r.request.status), r.raise()
+				return i, Status(r.request.Status), r.raise()
 			}
 		default:
-			if err := r.request.pendingFailure(); err != nil { // nil: acknowledged meanwhile, or done
+			if err := r.request.PendingFailure(); err != nil { // nil: acknowledged meanwhile, or done
 				return i, Status{}, err
 			}
 		}
@@ -100,7 +101,7 @@ func waitsome(ctx context.Context, reqs []*Request) ([]int, error) {
 		if done := testsome(reqs); len(done) > 0 {
 			return done, nil
 		}
-		if err := reqs[i].request.pendingFailure(); err != nil { // nil: acknowledged meanwhile, or done
+		if err := reqs[i].request.PendingFailure(); err != nil { // nil: acknowledged meanwhile, or done
 			return nil, err
 		}
 	}
@@ -121,7 +122,7 @@ func testall(reqs []*Request) bool {
 		if r == nil {
 			continue
 		}
-		if _, ok, _ := r.request.test(); !ok {
+		if _, ok, _ := r.request.Test(); !ok {
 			return false
 		}
 	}
@@ -144,7 +145,7 @@ func testany(reqs []*Request) (int, Status, error) {
 		if !r.active() {
 			continue
 		}
-		if st, ok, err := r.request.test(); ok && r.retire() {
+		if st, ok, err := r.request.Test(); ok && r.retire() {
 			return i, Status(st), err
 		}
 	}
@@ -164,7 +165,7 @@ func Testsome(reqs ...*Request) []int {
 func testsome(reqs []*Request) []int {
 	var out []int
 	for i, r := range reqs {
-		if r.active() && r.request.done.Load() && r.retire() {
+		if r.active() && r.request.Finished.Load() && r.retire() {
 			out = append(out, i)
 		}
 	}
@@ -174,7 +175,7 @@ func testsome(reqs []*Request) []int {
 // awaitAny waits until an active request is done and returns its index, or -1 if none is active.
 func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 	found := -1
-	var eng *engine
+	var eng *p2p.Engine
 	look := func() bool {
 		some := false
 		found = -1
@@ -182,8 +183,8 @@ func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 			if !r.active() {
 				continue
 			}
-			some, eng = true, r.request.eng
-			if r.request.done.Load() || r.request.pendingFailure() != nil {
+			some, eng = true, r.request.Engine
+			if r.request.Finished.Load() || r.request.PendingFailure() != nil {
 				found = i
 				return true
 			}
@@ -193,22 +194,22 @@ func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 	if look() {
 		return found, nil
 	}
-	eng.coalescer.flushBeforeWait()
-	start := eng.prog.begin()
-	if eng.prog.spin(ctx, start, look) {
-		eng.prog.end(start)
+	eng.Coalescer.FlushBeforeWait()
+	start := eng.Progress.Begin()
+	if eng.Progress.Spin(ctx, start, look) {
+		eng.Progress.End(start)
 		return found, nil
 	}
-	w := eng.waiters.get()
-	defer w.recycle()
+	w := eng.Waiters.Get()
+	defer w.Recycle()
 	for i, r := range reqs {
 		if !r.active() {
 			continue
 		}
-		if !r.request.addWaiter(w) {
+		if !r.request.AddWaiter(w) {
 			for _, q := range reqs[:i] {
 				if q != nil {
-					q.request.dropWaiter(w)
+					q.request.DropWaiter(w)
 				}
 			}
 			return i, nil
@@ -217,16 +218,16 @@ func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 	defer func() {
 		for _, r := range reqs {
 			if r != nil {
-				r.request.dropWaiter(w)
+				r.request.DropWaiter(w)
 			}
 		}
 	}()
 	var gap poll.Wait
 	for !look() {
-		if err := eng.prog.rest(ctx, w, &gap, look); err != nil {
+		if err := eng.Progress.Rest(ctx, w, &gap, look); err != nil {
 			return -1, err
 		}
 	}
-	eng.prog.end(start)
+	eng.Progress.End(start)
 	return found, nil
 }

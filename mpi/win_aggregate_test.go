@@ -275,7 +275,7 @@ func TestWinGatheredForTheDead(t *testing.T) {
 		if err := win.Put(ctx, []byte{1}, 1, 0); err != nil {
 			return err
 		}
-		w.eng.peers[1].link.Abort("test")
+		w.eng.Peers[1].Link.Abort("test")
 		if _, err := Recv(ctx, w.Comm(), make([]byte, 1), 1, 0); !errors.Is(err, ErrProcFailed) {
 			t.Errorf("receive: %v", err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/rdmadev"
 	"github.com/weftstack/weft/mpi/internal/rma"
 )
@@ -11,50 +12,50 @@ import (
 // winComm is a communicator as the engine of windows sees it.
 type winComm Comm
 
-func (c *winComm) Rank() int { return c.comm.rank }
+func (c *winComm) Rank() int { return c.comm.Rank }
 
-func (c *winComm) Size() int { return len(c.comm.peers) }
+func (c *winComm) Size() int { return len(c.comm.Peers) }
 
-func (c *winComm) Usable() error { return c.comm.usable() }
+func (c *winComm) Usable() error { return c.comm.Usable() }
 
-func (c *winComm) Failure(rank int) error { return c.comm.peers[rank].failure() }
+func (c *winComm) Failure(rank int) error { return c.comm.Peers[rank].Failure() }
 
 func (c *winComm) Free() { (*Comm)(c).Free() }
 
 // modeOf returns how a message of a window is sent.
-func modeOf(held bool) sendMode {
+func modeOf(held bool) p2p.SendMode {
 	if held {
-		return sendHeld
+		return p2p.SendHeld
 	}
-	return sendStandard
+	return p2p.SendStandard
 }
 
 func (c *winComm) Send(ctx context.Context, b []byte, to, tag int, held bool) error {
-	return c.comm.send(ctx, slotWin, modeOf(held), b, to, tag)
+	return c.comm.Send(ctx, p2p.SlotWin, modeOf(held), b, to, tag)
 }
 
 func (c *winComm) Isend(b []byte, to, tag int, held bool) (rma.Request, error) {
-	r, err := c.comm.isend(slotWin, modeOf(held), b, to, tag)
+	r, err := c.comm.Isend(p2p.SlotWin, modeOf(held), b, to, tag)
 	if err != nil {
 		return nil, err
 	}
 	return (*winRequest)(r), nil
 }
 
-func (c *winComm) FlushSends() { c.comm.eng.coalescer.flushBeforeWait() }
+func (c *winComm) FlushSends() { c.comm.Engine.Coalescer.FlushBeforeWait() }
 
 func (c *winComm) Recv(ctx context.Context, b []byte, from, tag int) (int, error) {
-	st, err := c.comm.recv(ctx, slotWin, b, from, tag)
+	st, err := c.comm.Recv(ctx, p2p.SlotWin, b, from, tag)
 	return st.Bytes, err
 }
 
 func (c *winComm) Receive(ctx context.Context, b []byte, from, tag int) (int, error) {
-	st, err := c.comm.recvInternal(ctx, slotWin, b, from, tag)
+	st, err := c.comm.RecvInternal(ctx, p2p.SlotWin, b, from, tag)
 	return st.Bytes, err
 }
 
 func (c *winComm) Irecv(b []byte, from, tag int) (rma.Request, error) {
-	r, err := c.comm.irecv(slotWin, b, from, tag)
+	r, err := c.comm.Irecv(p2p.SlotWin, b, from, tag)
 	if err != nil {
 		return nil, err
 	}
@@ -62,12 +63,12 @@ func (c *winComm) Irecv(b []byte, from, tag int) (rma.Request, error) {
 }
 
 func (c *winComm) Inbox(from, tag int, found func()) rma.Inbox {
-	return &winInbox{c: &c.comm, from: from, tag: tag, arrival: waiter{found: found}}
+	return &winInbox{c: &c.comm, from: from, tag: tag, arrival: p2p.Waiter{Found: found}}
 }
 
-func (c *winComm) Attend(s rma.Service) bool { return c.comm.eng.prog.hook.add(s) }
+func (c *winComm) Attend(s rma.Service) bool { return c.comm.Engine.Progress.Hook.Add(s) }
 
-func (c *winComm) Serves() { c.comm.eng.prog.hook.used.Store(true) }
+func (c *winComm) Serves() { c.comm.Engine.Progress.Hook.Used.Store(true) }
 
 func (c *winComm) Barrier(ctx context.Context) error { return Barrier(ctx, (*Comm)(c)) }
 
@@ -85,79 +86,79 @@ func (c *winComm) Device() (*rdmadev.Device, error) { return c.w.rdmaDevice() }
 
 func (c *winComm) Handle(rank int) int32 { return c.group[rank] }
 
-func (c *winComm) Counters(rank int) *rdmadev.Counters { return &c.comm.peers[rank].rdma }
+func (c *winComm) Counters(rank int) *rdmadev.Counters { return &c.comm.Peers[rank].RDMA }
 
 func (c *winComm) Host() int { return c.w.hostColor() }
 
 func (c *winComm) Name() string {
-	return fmt.Sprint(c.comm.id, c.comm.eng.appendNames(nil, c.group[:1]))
+	return fmt.Sprint(c.comm.ID, c.comm.Engine.AppendNames(nil, c.group[:1]))
 }
 
 func (c *winComm) Shares() bool { return c.w.shared.active() }
 
 func (c *winComm) Process(rank int) (pid int, ok bool) {
-	l := sharedLink(c.comm.peers[rank])
-	if rank == c.comm.rank || l == nil || l.theirs == nil {
+	l := sharedLink(c.comm.Peers[rank])
+	if rank == c.comm.Rank || l == nil || l.theirs == nil {
 		return 0, false
 	}
 	return l.pid, true
 }
 
 // winRequest is a message of a window.
-type winRequest request
+type winRequest p2p.Request
 
-func (r *winRequest) Done() bool { return r.done.Load() }
+func (r *winRequest) Done() bool { return r.Finished.Load() }
 
 func (r *winRequest) Wait(ctx context.Context) (int, error) {
-	st, err := (*request)(r).wait(ctx)
+	st, err := (*p2p.Request)(r).Wait(ctx)
 	return st.Bytes, err
 }
 
 func (r *winRequest) Finish(ctx context.Context) error {
-	_, err := r.eng.finishRecv(ctx, (*request)(r))
+	_, err := r.Engine.FinishRecv(ctx, (*p2p.Request)(r))
 	return err
 }
 
 func (r *winRequest) Await() {
-	r.internal = true
-	_, _ = (*request)(r).wait(context.Background()) // fails if the link does
+	r.Internal = true
+	_, _ = (*p2p.Request)(r).Wait(context.Background()) // fails if the link does
 }
 
 func (r *winRequest) Test() (bool, error) {
-	_, done, err := (*request)(r).test()
+	_, done, err := (*p2p.Request)(r).Test()
 	return done, err
 }
 
-func (r *winRequest) Cancel() { (*request)(r).cancel(ErrCanceled) }
+func (r *winRequest) Cancel() { (*p2p.Request)(r).Cancel(ErrCanceled) }
 
-func (r *winRequest) Free() { (*request)(r).free() }
+func (r *winRequest) Free() { (*p2p.Request)(r).Free() }
 
 // winInbox receives the requests of a rank to a window.
 type winInbox struct {
-	c         *comm
+	c         *p2p.Comm
 	from, tag int
-	arrival   waiter
-	r         *request // posted
+	arrival   p2p.Waiter
+	r         *p2p.Request // posted
 }
 
 func (x *winInbox) Post(b []byte) bool {
-	x.r = getRequest(x.c.eng)
-	x.c.startRecv(x.r, slotWin, b, x.from, x.tag)
-	return x.r.addWaiter(&x.arrival)
+	x.r = p2p.GetRequest(x.c.Engine)
+	x.c.StartRecv(x.r, p2p.SlotWin, b, x.from, x.tag)
+	return x.r.AddWaiter(&x.arrival)
 }
 
-func (x *winInbox) Arrived() bool { return x.r.done.Load() }
+func (x *winInbox) Arrived() bool { return x.r.Finished.Load() }
 
-func (x *winInbox) Result() (int, error) { return x.r.status.Bytes, x.r.err }
+func (x *winInbox) Result() (int, error) { return x.r.Status.Bytes, x.r.Err }
 
 func (x *winInbox) Next() {
-	x.r.recycle() // unless it has failed
+	x.r.Recycle() // unless it has failed
 	x.r = nil
 }
 
 func (x *winInbox) Close(err error) {
-	if !x.c.eng.cancel(x.r, err) {
-		x.r.fail(err)
+	if !x.c.Engine.Cancel(x.r, err) {
+		x.r.Fail(err)
 	}
 	x.r = nil
 }

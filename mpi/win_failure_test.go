@@ -60,9 +60,9 @@ func TestWinLockOfTheDead(t *testing.T) {
 		}
 		switch c.Rank() {
 		case 1:
-			for _, p := range w.eng.peers { // dies without a word to the launcher
-				if p.link != nil {
-					p.link.Abort("test")
+			for _, p := range w.eng.Peers { // dies without a word to the launcher
+				if p.Link != nil {
+					p.Link.Abort("test")
 				}
 			}
 			close(gone)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/rma"
 	"github.com/weftstack/weft/mpi/internal/transport"
 )
@@ -40,7 +41,7 @@ func serveProgram(t *testing.T) func(ctx context.Context, c *Comm) error {
 					return err
 				}
 			}
-			if seen := c.w.eng.prog.hook.runs.Load(); seen < rounds/10 {
+			if seen := c.w.eng.Progress.Hook.Runs.Load(); seen < rounds/10 {
 				t.Errorf("the program performed requests %d times", seen)
 			}
 			w.Sync()
@@ -104,8 +105,8 @@ func TestServicesWaitAside(t *testing.T) {
 			return err
 		}
 		e := c.w.eng
-		park := e.waiters.make
-		e.waiters = waiterPool{make: func() transport.Parker { return &countedParker{park(), &inside, &most} }}
+		park := e.Waiters.Make
+		e.Waiters = p2p.WaiterPool{Make: func() transport.Parker { return &countedParker{park(), &inside, &most} }}
 		if c.Rank() == 0 {
 			if err := w.Put(ctx, []byte{1}, 1, 0); err != nil {
 				return err

@@ -14,13 +14,14 @@ import (
 	"github.com/weftstack/weft/mpi/internal/dynamic"
 	"github.com/weftstack/weft/mpi/internal/fileio"
 	"github.com/weftstack/weft/mpi/internal/ft"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
 // World is one rank's membership in a job (the state between MPI_Init and MPI_Finalize). It is safe
 // for concurrent use.
 type World struct {
-	eng       *engine
+	eng       *p2p.Engine
 	opts      *options
 	boot      bootstrap
 	transport jobTransport
@@ -70,7 +71,7 @@ type jobTransport interface {
 	connectRemote(ctx context.Context, m *linkSetup, number int) error
 	listen() error
 	// polling returns how the transport is polled, see progress, and how goroutines
-	// wait for it, see waiterPool; both may be nil.
+	// wait for it, see WaiterPool; both may be nil.
 	polling(spins bool) (poll func() bool, park func() transport.Parker)
 	// close releases everything. Links still up are aborted.
 	close() error
@@ -84,16 +85,16 @@ const (
 
 func newWorld(rank, size int, o *options, b bootstrap) *World {
 	w := &World{opts: o, boot: b}
-	w.eng = newEngine(&engineConfig{
-		rank: rank, size: size, eager: o.eager, unexpected: o.unexpected, streams: o.streams, method: o.rendezvous,
-		peerError: rankError, onDown: w.peerDown,
+	w.eng = p2p.New(&p2p.Config{
+		Rank: rank, Size: size, Eager: o.eager, Unexpected: o.unexpected, Streams: o.streams, Method: o.rendezvous,
+		PeerError: rankError, OnDown: w.peerDown,
 	})
 	if o.log != nil {
 		w.log = o.log.With(slog.Int("rank", rank))
 	}
 	w.ft = newFTService(w)
 	if o.transport == TransportHybrid {
-		w.eng.bulk = &rdmaBulk{device: w.rdmaDevice, eng: w.eng}
+		w.eng.Bulk = &rdmaBulk{device: w.rdmaDevice, eng: w.eng}
 	}
 	group := make([]int32, size)
 	for i := range group {
@@ -103,22 +104,22 @@ func newWorld(rank, size int, o *options, b bootstrap) *World {
 	w.world.name = "world"
 	w.self = w.newComm(selfID, []int32{int32(rank)}, 0, nil)
 	w.self.name = "self"
-	self := w.eng.peers[rank]
+	self := w.eng.Peers[rank]
 	out := &inprocLink{to: self}
 	out.rev = out
-	self.link = out
-	self.credit.Store(w.eng.window)
+	self.Link = out
+	self.Credit.Store(w.eng.Window)
 	return w
 }
 
 // rankError makes the error of operations with a peer that has failed.
-func rankError(p *peer, err error) error {
-	return &RankError{Rank: p.rank, Other: p.remote != nil, Err: err}
+func rankError(p *p2p.Peer, err error) error {
+	return &RankError{Rank: p.Rank, Other: p.Remote != nil, Err: err}
 }
 
 // newComm makes a communicator with a given id.
 func (w *World) newComm(id uint64, group []int32, rank int, info Info) *Comm {
-	return w.openComm(&Comm{comm: comm{id: id, rank: rank}, w: w, group: group}, group, info)
+	return w.openComm(&Comm{comm: p2p.Comm{ID: id, Rank: rank}, w: w, group: group}, group, info)
 }
 
 // openComm makes c able to exchange messages with the ranks in to.
@@ -126,22 +127,22 @@ func (w *World) openComm(c *Comm, to []int32, info Info) *Comm {
 	c.info = Info{}
 	maps.Copy(c.info, info)
 	c.prof = w.opts.profiler
-	peers := make([]*peer, len(to))
+	peers := make([]*p2p.Peer, len(to))
 	for i, r := range to {
-		peers[i] = w.eng.peer(r)
+		peers[i] = w.eng.Peer(r)
 	}
-	c.comm.init(w.eng, peers, c, c.forget)
+	c.comm.Init(w.eng, peers, c, c.forget)
 	c.readHints()
-	c.comm.checkMembers()
+	c.comm.CheckMembers()
 	w.ft.Adopt(ftComm{c})
 	return c
 }
 
 // Rank returns the rank of this process in the job (MPI_Comm_rank).
-func (w *World) Rank() int { return w.eng.rank }
+func (w *World) Rank() int { return w.eng.Rank }
 
 // Size returns the number of ranks of the job (MPI_Comm_size).
-func (w *World) Size() int { return len(w.eng.peers) }
+func (w *World) Size() int { return len(w.eng.Peers) }
 
 // Comm returns the communicator of all ranks (MPI_COMM_WORLD).
 func (w *World) Comm() *Comm { return w.world }
@@ -161,7 +162,7 @@ func (w *World) onFinalize(f func(context.Context) error) {
 }
 
 // usable returns why no operation can start, or nil.
-func (w *World) usable() error { return w.eng.usable() }
+func (w *World) usable() error { return w.eng.Usable() }
 
 // Finalize ends this rank's part in the job (MPI-4.1, Section 11.2.2): it waits until all ranks
 // have called it, and the processes of other jobs that are connected have called it or
@@ -199,7 +200,7 @@ func (w *World) doFinalize(ctx context.Context) error {
 		w.awaitRemotes(ctx)
 		errs = append(errs, w.shutdownLinks(ctx))
 	}
-	w.eng.end(ErrFinalized)
+	w.eng.End(ErrFinalized)
 	errs = append(errs, w.transport.close())
 	if !aborted {
 		errs = append(errs, w.boot.Finalize(ctx))
@@ -223,16 +224,16 @@ func (w *World) finalBarrier(ctx context.Context) error {
 // shutdownLinks shuts the links to all peers down, at the same time.
 func (w *World) shutdownLinks(ctx context.Context) error {
 	var wg sync.WaitGroup
-	peers := w.eng.all()
+	peers := w.eng.AllPeers()
 	errs := make([]error, len(peers))
 	for i, p := range peers {
-		if p.link == nil || p.failure() != nil && !p.disconnected.Load() {
+		if p.Link == nil || p.Failure() != nil && !p.Disconnected.Load() {
 			continue
 		}
 		wg.Go(func() {
-			p.goodbye()
-			if err := p.link.Shutdown(ctx); err != nil && p.remote == nil && (!w.opts.tolerant || p.failure() == nil) {
-				errs[i] = fmt.Errorf("mpi: closing the link to rank %d: %w", p.rank, err)
+			p.Goodbye()
+			if err := p.Link.Shutdown(ctx); err != nil && p.Remote == nil && (!w.opts.tolerant || p.Failure() == nil) {
+				errs[i] = fmt.Errorf("mpi: closing the link to rank %d: %w", p.Rank, err)
 			}
 		})
 	}
@@ -243,14 +244,14 @@ func (w *World) shutdownLinks(ctx context.Context) error {
 // Abort ends the whole job: the launcher kills all ranks, with the given exit code and message, and
 // all operations of this rank fail with ErrAborted (MPI_Abort). It does not block on peers.
 func (w *World) Abort(code int, msg string) {
-	err := fmt.Errorf("%w by rank %d: %s", ErrAborted, w.eng.rank, msg)
+	err := fmt.Errorf("%w by rank %d: %s", ErrAborted, w.eng.Rank, msg)
 	w.record(slog.LevelError, "job aborted", slog.Int("code", code), cause(err))
 	w.flushTools()
 	_ = w.boot.Abort(code, msg) // a launcher that is gone cannot be told
-	w.eng.end(err)
-	for _, p := range w.eng.all() {
-		if p.link != nil {
-			p.link.Abort(msg)
+	w.eng.End(err)
+	for _, p := range w.eng.AllPeers() {
+		if p.Link != nil {
+			p.Link.Abort(msg)
 		}
 	}
 }
@@ -260,9 +261,9 @@ func (w *World) join(ctx context.Context, f jobTransport) error {
 	w.transport = f
 	size := w.Size()
 	c := businessCard{Transport: w.opts.transport, Host: w.host(), Streams: w.opts.streams,
-		Window: w.eng.window, Addr: f.addr(), CPUs: processors()}
+		Window: w.eng.Window, Addr: f.addr(), CPUs: processors()}
 	if w.opts.shares() && size > 1 {
-		if w.shared = newSharedMemory(&w.eng.prog.spinning); w.shared != nil {
+		if w.shared = newSharedMemory(&w.eng.Progress.Spinning); w.shared != nil {
 			c.Memory = &w.shared.ref
 			defer w.shared.close()
 		}
@@ -284,7 +285,7 @@ func (w *World) join(ctx context.Context, f jobTransport) error {
 	}
 	addrs := make([]string, size)
 	memory := make([]*segmentRef, size)
-	w.eng.setJob(hashOf("job", key))
+	w.eng.SetJob(hashOf("job", key))
 	var local []cpuSet
 	for r := range addrs {
 		s, err := w.boot.Get(ctx, businessCardKey(r))
@@ -299,8 +300,8 @@ func (w *World) join(ctx context.Context, f jobTransport) error {
 			return fmt.Errorf("%w: rank %d uses %s with %d streams, rank %d %s with %d",
 				ErrOption, w.Rank(), c.Transport, c.Streams, r, pc.Transport, pc.Streams)
 		}
-		w.eng.peers[r].credit.Store(min(pc.Window, maxCredit))
-		w.eng.peers[r].host = colorOf(pc.Host)
+		w.eng.Peers[r].Credit.Store(min(pc.Window, p2p.MaxCredit))
+		w.eng.Peers[r].Host = colorOf(pc.Host)
 		if pc.Host == c.Host {
 			memory[r] = pc.Memory
 			local = append(local, pc.CPUs)
@@ -314,18 +315,18 @@ func (w *World) join(ctx context.Context, f jobTransport) error {
 	if w.shared != nil {
 		w.shared.connect(w.eng, memory)
 		if w.shared.all(size) && w.opts.spin == spinAuto {
-			if w.eng.prog.choose.Max() == 0 {
+			if w.eng.Progress.Choose.Max() == 0 {
 				w.shared.crowded = true
-				w.eng.prog.spinAlways(crowdedSpin, true)
+				w.eng.Progress.SpinAlways(p2p.CrowdedSpin, true)
 			} else {
-				w.eng.prog.spinAlways(defaultSpin, false)
+				w.eng.Progress.SpinAlways(p2p.DefaultSpin, false)
 			}
 		}
 	}
 	go w.ft.run()
 	w.joined.Store(true)
 	w.recordJoined()
-	w.eng.prepareRendezvous(w.world.comm.hints.Load())
+	w.eng.PrepareRendezvous(w.world.comm.Hints.Load())
 	return w.boot.Barrier(ctx)
 }
 
@@ -334,13 +335,13 @@ func (w *World) join(ctx context.Context, f jobTransport) error {
 func (w *World) setSpin(crowded bool, f jobTransport) {
 	spin := w.opts.spin
 	if spin == spinAuto {
-		spin = defaultSpin
+		spin = p2p.DefaultSpin
 		if crowded {
 			spin = 0
 		}
 	}
 	poll, park := f.polling(spin > 0)
-	if b := w.eng.bulk; b != nil && poll != nil {
+	if b := w.eng.Bulk; b != nil && poll != nil {
 		base := poll
 		poll = func() bool {
 			worked := base()
@@ -349,23 +350,23 @@ func (w *World) setSpin(crowded bool, f jobTransport) {
 	}
 	if w.shared != nil && poll != nil {
 		poll = w.shared.polling(poll)
-		w.eng.prog.observer = w.shared
+		w.eng.Progress.Observer = w.shared
 	}
-	w.eng.prog.init(poll, spin)
-	w.eng.waiters.make = park
+	w.eng.Progress.Init(poll, spin)
+	w.eng.Waiters.Make = park
 }
 
-// Tags in slotComm.
+// Tags in SlotComm.
 const (
-	tagBarrier        = 0         // plus the round
-	tagPairs          = 100       // allgatherPairs
-	tagLeaderResult   = 102       // from the leader of a group to its members
-	tagLeaders        = 103       // between the leaders of the groups of an intercommunicator
-	tagProcessMessage = 104       // to the root of a group exchange
-	tagVote           = 105       // consent: up the tree
-	tagResult         = 106       // down
-	tagInter          = tagSubset // with the tag of IntercommCreate
-	tagGroup          = 1 << 30   // with the tag of CreateGroup
+	tagBarrier        = 0             // plus the round
+	tagPairs          = 100           // allgatherPairs
+	tagLeaderResult   = 102           // from the leader of a group to its members
+	tagLeaders        = 103           // between the leaders of the groups of an intercommunicator
+	tagProcessMessage = 104           // to the root of a group exchange
+	tagVote           = 105           // consent: up the tree
+	tagResult         = 106           // down
+	tagInter          = p2p.TagSubset // with the tag of IntercommCreate
+	tagGroup          = 1 << 30       // with the tag of CreateGroup
 )
 
 // barrier waits until all ranks of c have called it: in round k every rank
@@ -373,8 +374,8 @@ const (
 func (c *Comm) barrier(ctx context.Context) error {
 	n := len(c.group)
 	for k, d := 0, 1; d < n; k, d = k+1, 2*d {
-		to, from := (c.comm.rank+d)%n, (c.comm.rank-d+n)%n
-		if _, err := c.comm.sendrecv(ctx, slotComm, nil, to, tagBarrier+k, slotComm, nil, from, tagBarrier+k); err != nil {
+		to, from := (c.comm.Rank+d)%n, (c.comm.Rank-d+n)%n
+		if _, err := c.comm.Sendrecv(ctx, p2p.SlotComm, nil, to, tagBarrier+k, p2p.SlotComm, nil, from, tagBarrier+k); err != nil {
 			return err
 		}
 	}
@@ -386,24 +387,24 @@ func (c *Comm) allgatherPairs(ctx context.Context, a, b int64) ([][2]int64, erro
 	const size = 16
 	n := len(c.group)
 	all := make([]byte, size*n)
-	own := all[size*c.comm.rank:][:size]
+	own := all[size*c.comm.Rank:][:size]
 	binary.BigEndian.PutUint64(own, uint64(a))
 	binary.BigEndian.PutUint64(own[8:], uint64(b))
-	if c.comm.rank != 0 {
-		if err := c.comm.send(ctx, slotComm, sendStandard, own, 0, tagPairs); err != nil {
+	if c.comm.Rank != 0 {
+		if err := c.comm.Send(ctx, p2p.SlotComm, p2p.SendStandard, own, 0, tagPairs); err != nil {
 			return nil, err
 		}
-		if _, err := c.comm.recv(ctx, slotComm, all, 0, tagPairs+1); err != nil {
+		if _, err := c.comm.Recv(ctx, p2p.SlotComm, all, 0, tagPairs+1); err != nil {
 			return nil, err
 		}
 	} else {
 		for r := 1; r < n; r++ {
-			if _, err := c.comm.recv(ctx, slotComm, all[size*r:][:size], r, tagPairs); err != nil {
+			if _, err := c.comm.Recv(ctx, p2p.SlotComm, all[size*r:][:size], r, tagPairs); err != nil {
 				return nil, err
 			}
 		}
 		for r := 1; r < n; r++ {
-			if err := c.comm.send(ctx, slotComm, sendStandard, all, r, tagPairs+1); err != nil {
+			if err := c.comm.Send(ctx, p2p.SlotComm, p2p.SendStandard, all, r, tagPairs+1); err != nil {
 				return nil, err
 			}
 		}

@@ -1,4 +1,4 @@
-package mpi
+package p2p
 
 import (
 	"slices"
@@ -6,25 +6,25 @@ import (
 	"sync/atomic"
 )
 
-// progressHook makes progress for one-sided communication by messages (active-message RMA): it
+// Hook makes progress for one-sided communication by messages (active-message RMA): it
 // lists the services of windows that have received requests. Goroutines of the program that poll,
 // or have parked, call it and perform the requests, because they read the sockets and see a
 // request first. Waking the goroutine of the service would take longer than most requests do,
 // and a processor that another goroutine may need.
-type progressHook struct {
-	used    atomic.Bool   // true from the first service on
+type Hook struct {
+	Used    atomic.Bool   // true from the first service on
 	pollers atomic.Int32  // number of goroutines between enter and leave
 	pending atomic.Bool   // true while list is not empty
-	runs    atomic.Uint32 // counts runs that performed something
+	Runs    atomic.Uint32 // counts runs that performed something
 
 	mu     sync.Mutex
-	list   []hookService // with requests to perform; guarded by mu
-	was    []hookService // memory for the next list; guarded by mu
-	parked []*waiter     // where goroutines of the program park; guarded by mu
+	list   []Service // with requests to perform; guarded by mu
+	was    []Service // memory for the next list; guarded by mu
+	parked []*Waiter // where goroutines of the program park; guarded by mu
 }
 
-// hookService is a service that has received requests.
-type hookService interface {
+// Service is a service that has received requests.
+type Service interface {
 	// Serve performs the requests that take no time.
 	Serve()
 	// Wake leaves the requests to the goroutine of the service.
@@ -32,11 +32,11 @@ type hookService interface {
 }
 
 // enter is called by a goroutine that will call run again and again until it calls leave.
-func (h *progressHook) enter() { h.pollers.Add(1) }
+func (h *Hook) enter() { h.pollers.Add(1) }
 
 // leave is the opposite of enter. After the last goroutine has left, pending services are woken,
 // or a parked goroutine.
-func (h *progressHook) leave() {
+func (h *Hook) leave() {
 	if h.pollers.Add(-1) == 0 && h.pending.Load() {
 		h.wake()
 	}
@@ -44,7 +44,7 @@ func (h *progressHook) leave() {
 
 // run performs the requests of pending services, and reports whether there were any. The caller
 // holds no locks.
-func (h *progressHook) run() bool {
+func (h *Hook) run() bool {
 	if !h.pending.Load() {
 		return false
 	}
@@ -53,27 +53,27 @@ func (h *progressHook) run() bool {
 		s.Serve()
 	}
 	h.give(list)
-	h.runs.Add(1)
+	h.Runs.Add(1)
 	return true
 }
 
 // park notes that a goroutine of the program parks at w: it may be woken to call run.
-func (h *progressHook) park(w *waiter) {
+func (h *Hook) park(w *Waiter) {
 	h.mu.Lock()
 	h.parked = append(h.parked, w)
 	h.mu.Unlock()
 }
 
 // unpark is the opposite of park. The caller calls run then.
-func (h *progressHook) unpark(w *waiter) {
+func (h *Hook) unpark(w *Waiter) {
 	h.mu.Lock()
-	h.parked = slices.DeleteFunc(h.parked, func(v *waiter) bool { return v == w })
+	h.parked = slices.DeleteFunc(h.parked, func(v *Waiter) bool { return v == w })
 	h.mu.Unlock()
 }
 
-// add makes s pending. It reports false if no goroutine polls or has parked: the service performs its
+// Add makes s pending. It reports false if no goroutine polls or has parked: the service performs its
 // requests itself.
-func (h *progressHook) add(s hookService) bool {
+func (h *Hook) Add(s Service) bool {
 	h.mu.Lock()
 	if h.pollers.Load() == 0 && len(h.parked) == 0 {
 		h.mu.Unlock()
@@ -89,10 +89,10 @@ func (h *progressHook) add(s hookService) bool {
 }
 
 // wake wakes a parked goroutine, which calls run, or if none has parked the goroutines of the services.
-func (h *progressHook) wake() {
+func (h *Hook) wake() {
 	h.mu.Lock()
 	if n := len(h.parked); n > 0 {
-		h.parked[n-1].signal()
+		h.parked[n-1].Signal()
 		h.mu.Unlock()
 		return
 	}
@@ -105,7 +105,7 @@ func (h *progressHook) wake() {
 }
 
 // take returns the pending services and empties the list.
-func (h *progressHook) take() []hookService {
+func (h *Hook) take() []Service {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	list := h.list
@@ -115,7 +115,7 @@ func (h *progressHook) take() []hookService {
 }
 
 // give returns the memory of a list.
-func (h *progressHook) give(list []hookService) {
+func (h *Hook) give(list []Service) {
 	clear(list)
 	h.mu.Lock()
 	h.was = list

@@ -1,4 +1,4 @@
-package mpi
+package p2p
 
 import (
 	"runtime"
@@ -8,19 +8,19 @@ import (
 	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
-// sendCoalescer is send coalescing: it decides when queued messages are transmitted. The
+// SendCoalescer is send coalescing: it decides when queued messages are transmitted. The
 // first message after a wait is transmitted at once. Short messages that follow without a
 // wait are left to a goroutine: while it transmits some, further ones queue and share
 // packets. A goroutine that is about to wait transmits everything first.
-type sendCoalescer struct {
+type SendCoalescer struct {
 	sends   atomic.Int32 // since the last wait
 	pending atomic.Bool  // dirty is not empty
 	active  atomic.Bool  // the goroutine runs
 	runs    func()       // run: a method value is made once, not with each goroutine
 
 	mu    sync.Mutex
-	dirty []*peer // with messages to transmit
-	spare []*peer
+	dirty []*Peer // with messages to transmit
+	spare []*Peer
 }
 
 // coalesceBytes bounds the bytes to one peer that wait for the goroutine.
@@ -28,12 +28,12 @@ const coalesceBytes = 16 << 10
 
 // transmit transmits the message of n bytes that was queued for p, now or soon. first says
 // that it is the first one since a wait. If deferred is set no goroutine is started, because
-// the caller calls flushBeforeWait before it blocks.
-func (e *engine) transmit(p *peer, n int, first, deferred bool) {
-	u := &e.coalescer
-	if first || !p.coalesces || int(p.unsent.Add(int32(min(n, coalesceBytes)+envelope.MinLen))) > coalesceBytes {
+// the caller calls FlushBeforeWait before it blocks.
+func (e *Engine) transmit(p *Peer, n int, first, deferred bool) {
+	u := &e.Coalescer
+	if first || !p.Coalesces || int(p.unsent.Add(int32(min(n, coalesceBytes)+envelope.MinLen))) > coalesceBytes {
 		p.unsent.Store(0)
-		p.link.Flush()
+		p.Link.Flush()
 		return
 	}
 	if p.dirty.CompareAndSwap(false, true) {
@@ -48,7 +48,7 @@ func (e *engine) transmit(p *peer, n int, first, deferred bool) {
 }
 
 // run transmits until nothing is left.
-func (u *sendCoalescer) run() {
+func (u *SendCoalescer) run() {
 	for {
 		u.flush()
 		u.active.Store(false)
@@ -59,7 +59,7 @@ func (u *sendCoalescer) run() {
 }
 
 // flush transmits what transmit has left for later.
-func (u *sendCoalescer) flush() {
+func (u *SendCoalescer) flush() {
 	if !u.pending.Load() {
 		return
 	}
@@ -72,7 +72,7 @@ func (u *sendCoalescer) flush() {
 	for _, p := range ps {
 		p.dirty.Store(false)
 		p.unsent.Store(0)
-		p.link.Flush()
+		p.Link.Flush()
 	}
 	clear(ps)
 	u.mu.Lock()
@@ -80,12 +80,12 @@ func (u *sendCoalescer) flush() {
 	u.mu.Unlock()
 }
 
-// flushBeforeWait is called by a goroutine that is about to wait.
-func (u *sendCoalescer) flushBeforeWait() {
+// FlushBeforeWait is called by a goroutine that is about to wait.
+func (u *SendCoalescer) FlushBeforeWait() {
 	u.sends.Store(0)
 	u.flush()
 }
 
-// canCoalesce reports whether leaving transmission to a goroutine makes sense. With one
+// CanCoalesce reports whether leaving transmission to a goroutine makes sense. With one
 // processor it would not run before the sender waits.
-func canCoalesce() bool { return runtime.GOMAXPROCS(0) > 1 }
+func CanCoalesce() bool { return runtime.GOMAXPROCS(0) > 1 }

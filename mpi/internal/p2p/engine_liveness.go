@@ -1,12 +1,12 @@
-package mpi
+package p2p
 
 import (
 	"sync"
 	"time"
 )
 
-// livenessReporter reports when a peer stops answering, and when it answers again.
-type livenessReporter struct {
+// LivenessReporter reports when a peer stops answering, and when it answers again.
+type LivenessReporter struct {
 	mu           sync.Mutex
 	timer        *time.Timer // sets unresponsive; nil while the peer answers
 	unresponsive bool        // the timer has expired
@@ -16,8 +16,8 @@ type livenessReporter struct {
 	reported  bool       // unresponsive as last reported; guarded by reporting
 }
 
-// end ends the reports about a peer.
-func (s *livenessReporter) end() {
+// End ends the reports about a peer.
+func (s *LivenessReporter) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
@@ -26,9 +26,9 @@ func (s *livenessReporter) end() {
 	}
 }
 
-// note notes whether the peer answers. If not, it is unresponsive after a delay. note calls changed,
+// Note notes whether the peer answers. If not, it is unresponsive after a delay. note calls changed,
 // on another goroutine, when there is something to report.
-func (s *livenessReporter) note(answers bool, delay time.Duration, changed func()) {
+func (s *LivenessReporter) Note(answers bool, delay time.Duration, changed func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -49,9 +49,9 @@ func (s *livenessReporter) note(answers bool, delay time.Duration, changed func(
 	}
 }
 
-// report calls f, one call at a time, if the peer has stopped or begun to answer since the last
+// Report calls f, one call at a time, if the peer has stopped or begun to answer since the last
 // report.
-func (s *livenessReporter) report(f func(unresponsive bool)) {
+func (s *LivenessReporter) Report(f func(unresponsive bool)) {
 	s.reporting.Lock()
 	defer s.reporting.Unlock()
 	s.mu.Lock()

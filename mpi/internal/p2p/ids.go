@@ -1,24 +1,24 @@
-package mpi
+package p2p
 
 import "sync"
 
-// idTable gives requests ids for messages to peers. An id holds the index of a slot plus one and,
+// IDTable gives requests ids for messages to peers. An id holds the index of a slot plus one and,
 // in the upper half, the generation of the slot, so that a late or forged id refers to nothing. The
 // zero table is empty.
-type idTable struct {
+type IDTable struct {
 	mu    sync.Mutex
 	slots []idSlot
 	free  []uint32
 }
 
 type idSlot struct {
-	r   *request
-	p   *peer
+	r   *Request
+	p   *Peer
 	gen uint32
 }
 
-// add returns an id for r, which only p may use.
-func (t *idTable) add(r *request, p *peer) uint64 {
+// Add returns an id for r, which only p may use.
+func (t *IDTable) Add(r *Request, p *Peer) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var i uint32
@@ -34,9 +34,9 @@ func (t *idTable) add(r *request, p *peer) uint64 {
 	return uint64(s.gen)<<32 | uint64(i+1)
 }
 
-// remove removes and returns the request with an id that p may use, or returns nil if there is
+// Remove removes and returns the request with an id that p may use, or returns nil if there is
 // none.
-func (t *idTable) remove(id uint64, p *peer) *request {
+func (t *IDTable) Remove(id uint64, p *Peer) *Request {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i := uint32(id) - 1
@@ -52,18 +52,18 @@ func (t *idTable) remove(id uint64, p *peer) *request {
 	return r
 }
 
-func (t *idTable) clear(i uint32) {
+func (t *IDTable) clear(i uint32) {
 	s := &t.slots[i]
 	s.r, s.p = nil, nil
 	s.gen++
 	t.free = append(t.free, i)
 }
 
-// removeAll removes and returns the requests with ids that p may use.
-func (t *idTable) removeAll(p *peer) []*request {
+// RemoveAll removes and returns the requests with ids that p may use.
+func (t *IDTable) RemoveAll(p *Peer) []*Request {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var out []*request
+	var out []*Request
 	for i := range t.slots {
 		if s := &t.slots[i]; s.r != nil && s.p == p {
 			out = append(out, s.r)
@@ -74,10 +74,10 @@ func (t *idTable) removeAll(p *peer) []*request {
 }
 
 // peers returns the peer of each id in use.
-func (t *idTable) peers() []*peer {
+func (t *IDTable) peers() []*Peer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var out []*peer
+	var out []*Peer
 	for _, s := range t.slots {
 		if s.r != nil {
 			out = append(out, s.p)
@@ -86,8 +86,8 @@ func (t *idTable) peers() []*peer {
 	return out
 }
 
-// len returns the number of ids in use.
-func (t *idTable) len() int {
+// Len returns the number of ids in use.
+func (t *IDTable) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.slots) - len(t.free)

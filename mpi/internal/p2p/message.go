@@ -1,4 +1,4 @@
-package mpi
+package p2p
 
 import (
 	"sync"
@@ -8,17 +8,17 @@ import (
 	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
-// message is an unexpected message: it arrived before a receive for it was posted. It is
+// Message is an unexpected message: it arrived before a receive for it was posted. It is
 // guarded by eng.mu, except buf while the parser fills it.
-type message struct {
-	elems    [4]elem // under (src, tag), (any, tag), (src, any), (any, any)
+type Message struct {
+	elems    [4]Elem // under (src, tag), (any, tag), (src, any), (any, any)
 	src, tag int32
 	seq      uint32
 	early    bool // a message sent before it has not arrived
-	ctx      *matchContext
-	peer     *peer
-	kind     envelope.Kind
-	length   uint64
+	ctx      *Context
+	Peer     *Peer
+	Kind     envelope.Kind
+	Length   uint64
 	sig      datatype.Sig    // of its elements
 	id       uint64          // send request of the peer
 	whole    bool            // buf is complete
@@ -28,8 +28,8 @@ type message struct {
 	proposal proposal        // of one that is announced
 	block    *bufpool.Buffer // pooled memory of buf; nil for short messages
 	buf      []byte
-	match    *request // the receive it was given to
-	next     *message // list of matches
+	match    *Request // the receive it was given to
+	next     *Message // list of matches
 	small    [smallMessage]byte
 }
 
@@ -37,29 +37,29 @@ type message struct {
 const smallMessage = 128
 
 var messagePool = sync.Pool{New: func() any {
-	m := new(message)
+	m := new(Message)
 	for i := range m.elems {
 		m.elems[i].msg = m
 	}
 	return m
 }}
 
-func newMessage() *message { return messagePool.Get().(*message) }
+func newMessage() *Message { return messagePool.Get().(*Message) }
 
 // recycle gives m and its memory back. m is in no queue.
-func (m *message) recycle() {
-	if m.kind == envelope.RTS {
-		m.peer.ready.Add(-1)
+func (m *Message) recycle() {
+	if m.Kind == envelope.RTS {
+		m.Peer.Ready.Add(-1)
 	}
 	m.release()
-	m.ctx, m.peer, m.match, m.next = nil, nil, nil, nil
+	m.ctx, m.Peer, m.match, m.next = nil, nil, nil, nil
 	m.early, m.whole, m.dropped, m.lost, m.probed = false, false, false, false, false
 	m.id = 0
 	messagePool.Put(m)
 }
 
 // reserve gives m memory for n bytes.
-func (m *message) reserve(n int) {
+func (m *Message) reserve(n int) {
 	if n <= len(m.small) {
 		m.buf = m.small[:n]
 		return
@@ -68,7 +68,7 @@ func (m *message) reserve(n int) {
 	m.buf = m.block.Bytes(n)
 }
 
-func (m *message) release() {
+func (m *Message) release() {
 	m.block.Put()
 	m.block = nil
 	m.buf = nil

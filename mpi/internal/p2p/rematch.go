@@ -1,4 +1,4 @@
-package mpi
+package p2p
 
 import "github.com/weftstack/weft/mpi/internal/envelope"
 
@@ -10,17 +10,17 @@ import "github.com/weftstack/weft/mpi/internal/envelope"
 
 // rematch undoes the match of r, whose message will not come because of err. Nothing
 // else of the engine refers to r: it has no id, and no parser fills it.
-func (e *engine) rematch(r *request, err error) {
-	if r.probed || r.reduce.red != nil {
+func (e *Engine) rematch(r *Request, err error) {
+	if r.probed || r.Reduce.Reducer != nil {
 		// A message of Mprobe has no substitute, and an operand may be overwritten.
-		r.fail(err)
+		r.Fail(err)
 		return
 	}
 	r.unmatch()
-	x := r.ctx
-	e.mu.Lock()
+	x := r.Context
+	e.Mu.Lock()
 	if r.failed.Load() { // by fail, which completes it
-		e.mu.Unlock()
+		e.Mu.Unlock()
 		return
 	}
 	switch {
@@ -34,30 +34,30 @@ func (e *engine) rematch(r *request, err error) {
 		err = x.repost(r)
 	}
 	ms := x.taken()
-	e.mu.Unlock()
+	e.Mu.Unlock()
 	e.handAll(ms)
 	switch {
 	case err != nil:
-		r.complete(err)
+		r.Complete(err)
 	case r.anySource:
 		r.wake() // it may have to report ErrProcFailedPending
 	}
 }
 
 // unmatch ends all access to the buffer of r for the message that it had matched.
-func (r *request) unmatch() {
-	r.place.Lock()
-	r.epoch++
-	r.place.Unlock()
-	r.revokeKey()
+func (r *Request) unmatch() {
+	r.Place.Lock()
+	r.Epoch++
+	r.Place.Unlock()
+	r.RevokeKey()
 }
 
 // repost is post for a receive that was posted, or matched at once, before: it keeps
 // its place in the order. It returns why r cannot wait, if it cannot.
-func (x *matchContext) repost(r *request) error {
+func (x *Context) repost(r *Request) error {
 	for m := x.lookup(r.src, r.tag); m != nil; m = x.lookup(r.src, r.tag) {
 		x.removeMessage(m)
-		if m.kind != envelope.RTS || m.peer.failure() == nil {
+		if m.Kind != envelope.RTS || m.Peer.Failure() == nil {
 			x.take(m, r)
 			return nil
 		}
@@ -68,15 +68,15 @@ func (x *matchContext) repost(r *request) error {
 			return err
 		}
 	}
-	r.elem.req = r
-	x.posted.insertOrdered(key{r.src, r.tag}, &r.elem)
+	r.Elem.Request = r
+	x.Posted.InsertOrdered(Key{r.src, r.tag}, &r.Elem)
 	x.count(r, 1)
 	return nil
 }
 
 // cannotWait returns why r cannot be posted: its source is gone, or the communicator
 // is broken. e.mu is held.
-func (c *comm) cannotWait(x *matchContext, r *request) error {
+func (c *Comm) cannotWait(x *Context, r *Request) error {
 	err := c.sourceGone(x, int(r.src))
 	if err != nil && !r.anySource {
 		return err
@@ -85,7 +85,7 @@ func (c *comm) cannotWait(x *matchContext, r *request) error {
 		return nil
 	}
 	if err == nil {
-		err = c.brokenBy()
+		err = c.BrokenBy()
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package mpi
+package p2p
 
 import "syscall"
 

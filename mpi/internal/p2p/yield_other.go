@@ -1,5 +1,5 @@
 //go:build !linux
 
-package mpi
+package p2p
 
 func yieldProcessor() {}

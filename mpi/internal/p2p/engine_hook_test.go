@@ -1,4 +1,4 @@
-package mpi
+package p2p
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 )
 
 // rung reports whether w holds a signal, and takes it.
-func rung(w *waiter) bool {
+func rung(w *Waiter) bool {
 	select {
-	case <-w.ch:
+	case <-w.Woken:
 		return true
 	default:
 		return false
@@ -21,7 +21,7 @@ func rung(w *waiter) bool {
 }
 
 // pendingService is a service without requests.
-type pendingService struct{ wake waiter }
+type pendingService struct{ wake Waiter }
 
 func (s *pendingService) Serve() {}
 func (s *pendingService) Wake()  { s.wake.notify() }
@@ -29,17 +29,17 @@ func (s *pendingService) Wake()  { s.wake.notify() }
 // A pending service is for a goroutine that polls, else for one that has parked, else for the
 // goroutine of the service.
 func TestProgressHook(t *testing.T) {
-	newService := func() *pendingService { return &pendingService{wake: waiter{ch: make(chan struct{}, 1)}} }
-	parked := func() *waiter { return &waiter{ch: make(chan struct{}, 1)} }
-	var d progressHook
+	newService := func() *pendingService { return &pendingService{wake: Waiter{Woken: make(chan struct{}, 1)}} }
+	parked := func() *Waiter { return &Waiter{Woken: make(chan struct{}, 1)} }
+	var d Hook
 	s := newService()
-	if d.add(s) || d.pending.Load() {
+	if d.Add(s) || d.pending.Load() {
 		t.Error("a service was left to no goroutine")
 	}
 
 	w := parked()
 	d.park(w)
-	if !d.add(s) || !rung(w) || rung(&s.wake) {
+	if !d.Add(s) || !rung(w) || rung(&s.wake) {
 		t.Error("the goroutine that has parked was not woken, or the service was, too")
 	}
 	d.enter() // as rest does when it wakes
@@ -48,7 +48,7 @@ func TestProgressHook(t *testing.T) {
 		t.Errorf("%d services are pending", len(got))
 	}
 
-	if !d.add(s) || rung(&s.wake) {
+	if !d.Add(s) || rung(&s.wake) {
 		t.Error("a service was woken although a goroutine polls")
 	}
 	d.enter()
@@ -61,7 +61,7 @@ func TestProgressHook(t *testing.T) {
 
 	d.park(w)
 	d.enter()
-	d.add(s)
+	d.Add(s)
 	if d.leave(); !rung(w) || rung(&s.wake) {
 		t.Error("a pending service was not left to the goroutine that has parked")
 	}
@@ -70,7 +70,7 @@ func TestProgressHook(t *testing.T) {
 // However goroutines come and go, one of them is told of each service that becomes
 // pending.
 func TestProgressHookRandom(t *testing.T) {
-	var d progressHook
+	var d Hook
 	var mu sync.Mutex // of counts
 	told := 0
 	const services, pollers = 2000, 3
@@ -85,14 +85,14 @@ func TestProgressHookRandom(t *testing.T) {
 	}
 	for range pollers {
 		polls.Go(func() {
-			w := &waiter{ch: make(chan struct{}, 1)}
+			w := &Waiter{Woken: make(chan struct{}, 1)}
 			for !stop.Load() {
 				d.enter()
 				take()
 				d.leave()
 				d.park(w)
 				select {
-				case <-w.ch:
+				case <-w.Woken:
 				case <-time.After(time.Microsecond):
 				}
 				d.enter()
@@ -104,10 +104,10 @@ func TestProgressHookRandom(t *testing.T) {
 	}
 	ss := make([]*pendingService, 0, services)
 	for range services {
-		s := &pendingService{wake: waiter{ch: make(chan struct{}, 1)}}
+		s := &pendingService{wake: Waiter{Woken: make(chan struct{}, 1)}}
 		ss = append(ss, s)
 		adds.Go(func() {
-			if !d.add(s) {
+			if !d.Add(s) {
 				s.wake.notify()
 			}
 		})
@@ -128,31 +128,31 @@ func TestProgressHookRandom(t *testing.T) {
 // However many requests come, a goroutine that waits returns when its own wait, or the
 // context, is over.
 func TestWaitsEndUnderTraffic(t *testing.T) {
-	e := &engine{}
-	p := &e.prog
-	s := &pendingService{wake: waiter{ch: make(chan struct{}, 1)}}
-	p.init(func() bool { p.hook.add(s); return true }, 100*time.Millisecond)
-	p.hook.used.Store(true)
+	e := &Engine{}
+	p := &e.Progress
+	s := &pendingService{wake: Waiter{Woken: make(chan struct{}, 1)}}
+	p.Init(func() bool { p.Hook.Add(s); return true }, 100*time.Millisecond)
+	p.Hook.Used.Store(true)
 	ctx, stop := context.WithCancel(t.Context())
-	w := &waiter{ch: make(chan struct{}, 1)}
+	w := &Waiter{Woken: make(chan struct{}, 1)}
 	never := func() bool { return false }
 	// rest has a service pending when it wakes, and returns how often it ran.
 	rest := func(done func() bool) uint32 {
 		t.Helper()
-		seen := p.hook.runs.Load()
-		p.hook.enter()
-		p.hook.add(s)
-		w.signal()
-		p.hook.pollers.Add(-1)
+		seen := p.Hook.Runs.Load()
+		p.Hook.enter()
+		p.Hook.Add(s)
+		w.Signal()
+		p.Hook.pollers.Add(-1)
 		var gap poll.Wait
-		if err := p.rest(ctx, w, &gap, done); err != nil && ctx.Err() == nil {
+		if err := p.Rest(ctx, w, &gap, done); err != nil && ctx.Err() == nil {
 			t.Error(err)
 		}
-		if p.hook.pollers.Load() != 0 || len(p.hook.parked) != 0 || p.spinning.Any() {
-			t.Errorf("left %d pollers, %d parked; goroutines spin: %v", p.hook.pollers.Load(), len(p.hook.parked), p.spinning.Any())
+		if p.Hook.pollers.Load() != 0 || len(p.Hook.parked) != 0 || p.Spinning.Any() {
+			t.Errorf("left %d pollers, %d parked; goroutines spin: %v", p.Hook.pollers.Load(), len(p.Hook.parked), p.Spinning.Any())
 		}
-		p.hook.take()
-		return p.hook.runs.Load() - seen
+		p.Hook.take()
+		return p.Hook.Runs.Load() - seen
 	}
 	looks := 0
 	if n := rest(func() bool { looks++; return looks > 20 }); n > 21 {
@@ -162,8 +162,8 @@ func TestWaitsEndUnderTraffic(t *testing.T) {
 	if n := rest(never); n != 1 {
 		t.Errorf("performed requests %d times after the end of the context", n)
 	}
-	began := clock()
-	if p.spin(ctx, p.begin(), never) || clock()-began > int64(10*time.Second) {
+	began := Clock()
+	if p.Spin(ctx, p.Begin(), never) || Clock()-began > int64(10*time.Second) {
 		t.Error("a spin went on after the end of its context")
 	}
 }

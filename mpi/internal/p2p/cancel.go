@@ -1,4 +1,4 @@
-package mpi
+package p2p
 
 import (
 	"fmt"
@@ -7,39 +7,39 @@ import (
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
-// cancel withdraws the operation with err, if no other one has matched it: a receive at once, and
+// Cancel withdraws the operation with err, if no other one has matched it: a receive at once, and
 // then it reports true, a send by asking the receiver.
-func (r *request) cancel(err error) bool {
+func (r *Request) Cancel(err error) bool {
 	switch {
-	case r.done.Load():
+	case r.Finished.Load():
 		return false
-	case r.ctx != nil:
-		return r.eng.cancel(r, err)
+	case r.Context != nil:
+		return r.Engine.Cancel(r, err)
 	}
 	r.cancelSend()
 	return false
 }
 
 // cancelSend asks the receiver to forget the message of r.
-func (r *request) cancelSend() {
+func (r *Request) cancelSend() {
 	r.mu.Lock()
-	ask := r.id != 0 && !r.canceling && !r.done.Load()
-	r.canceling = r.canceling || ask
+	ask := r.id != 0 && !r.Canceling && !r.Finished.Load()
+	r.Canceling = r.Canceling || ask
 	r.mu.Unlock()
 	if ask {
 		// On the stream of the message, so that it comes after it.
-		r.peer.control(r.stream, &envelope.Header{Kind: envelope.Cancel, ID: r.id})
+		r.Peer.control(r.stream, &envelope.Header{Kind: envelope.Cancel, ID: r.id})
 	}
 }
 
 // withdraw forgets message id of p, if no receive has matched it, and tells p.
 // If one has, p hears of that anyway: the message is asked for, or SyncAck.
-func (e *engine) withdraw(p *peer, id uint64) {
-	var m *message
-	e.mu.Lock()
-	for _, x := range e.contexts {
-		ms := x.messages(func(m *message) bool {
-			return m.peer == p && m.kind != envelope.Eager && m.id == id && m.whole
+func (e *Engine) withdraw(p *Peer, id uint64) {
+	var m *Message
+	e.Mu.Lock()
+	for _, x := range e.Contexts {
+		ms := x.Messages(func(m *Message) bool {
+			return m.Peer == p && m.Kind != envelope.Eager && m.id == id && m.whole
 		})
 		if len(ms) > 0 {
 			m = ms[0]
@@ -47,39 +47,39 @@ func (e *engine) withdraw(p *peer, id uint64) {
 			break
 		}
 	}
-	e.mu.Unlock()
+	e.Mu.Unlock()
 	if m == nil {
 		return
 	}
-	if m.kind == envelope.Sync {
-		p.repay(m.length)
+	if m.Kind == envelope.Sync {
+		p.repay(m.Length)
 	}
 	m.recycle()
 	p.control(0, &envelope.Header{Kind: envelope.Canceled, ID: id})
 }
 
 // withdrawn ends send id, which the receiver has forgotten.
-func (e *engine) withdrawn(p *peer, v *envelope.Header) error {
+func (e *Engine) withdrawn(p *Peer, v *envelope.Header) error {
 	id := v.ID
-	r := e.ids.remove(id, p)
+	r := e.IDs.Remove(id, p)
 	if r == nil {
 		return nil // it has ended for another reason
 	}
 	r.mu.Lock()
-	asked := r.canceling
+	asked := r.Canceling
 	r.mu.Unlock()
 	freed := v.Flags&envelope.FlagFreed != 0
-	if r.ctx != nil || !asked && !freed {
+	if r.Context != nil || !asked && !freed {
 		err := fmt.Errorf("%w: request %d is no send to be cancelled", mpierr.ErrProtocol, id)
-		r.fail(err)
+		r.Fail(err)
 		return err
 	}
-	if r.buf != nil {
-		p.announced.Add(-1)
+	if r.Buf != nil {
+		p.Announced.Add(-1)
 	}
 	r.dropped = mpierr.ErrCanceled // seen by whoever books the last event
 	if freed {
-		r.dropped = fmt.Errorf("%w: rank %d has freed it and dropped the message", mpierr.ErrFreed, p.rank)
+		r.dropped = fmt.Errorf("%w: rank %d has freed it and dropped the message", mpierr.ErrFreed, p.Rank)
 	}
 	r.eventAfterReads()
 	return nil
