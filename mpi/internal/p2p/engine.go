@@ -15,8 +15,8 @@ import (
 // It has no goroutines. The caller of an operation and the goroutine that received a packet do the
 // work.
 //
-// Locks: peer.mu is taken first and held only while a message is queued in the link. engine.mu,
-// ids.mu and a request's place are taken last: no link is called and no request completed under
+// Locks: Peer.mu is taken first and held only while a message is queued in the link. Engine.Mu,
+// IDTable.mu and Request.Place are taken last: no link is called and no request completed under
 // them.
 type Engine struct {
 	Rank            int

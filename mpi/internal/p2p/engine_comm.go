@@ -45,7 +45,7 @@ type Comm struct {
 	ID       uint64 // the same on all members; the low bits select the slot
 	Rank     int    // of the caller; in an intercommunicator, among the local group
 	Peers    []*Peer
-	seq      []uint32 // next sequence number to each of peers; guarded by peer.mu
+	seq      []uint32 // next sequence number to each of peers; guarded by Peer.mu
 	Contexts [SlotCount]*Context
 	Hints    atomic.Pointer[Hints]
 	owner    any    // the communicator of the program
@@ -61,7 +61,7 @@ type Comm struct {
 type FailureState struct {
 	Revoked atomic.Bool
 	broken  atomic.Pointer[error] // the failure of the first member that failed
-	acked   []bool                // failures that the program has acknowledged; guarded by eng.mu
+	acked   []bool                // failures that the program has acknowledged; guarded by Engine.Mu
 }
 
 // Hints say how the messages of a communicator are sent and matched.

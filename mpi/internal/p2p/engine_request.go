@@ -21,7 +21,7 @@ type Status struct {
 // Request is the part of a started operation that the engine has.
 type Request struct {
 	Engine   *Engine
-	Finished atomic.Bool // set last, after status and err
+	Finished atomic.Bool // set last, after Status and Err
 	over     atomic.Bool // set by the first call of complete
 
 	mu      sync.Mutex // guards waiting
@@ -34,18 +34,18 @@ type Request struct {
 	// Receives.
 	Context  *Context   // nil for other kinds of request
 	src, tag int32      // as posted
-	Elem     Elem       // links of the posted receive queue; guarded by eng.mu
+	Elem     Elem       // links of the posted receive queue; guarded by Engine.Mu
 	Order    uint64     // position in the order of posts
-	Place    sync.Mutex // guards buf of a receive while bytes are placed
+	Place    sync.Mutex // guards Buf of a receive while bytes are placed
 	Buf      []byte
-	Exposed  Exposure      // set while RDMA may write to buf; guarded by place
+	Exposed  Exposure      // set while RDMA may write to Buf; guarded by Place
 	Length   uint64        // of the matched message
 	sig, got datatype.Sig  // of the elements of buf, and of those of the message
 	wrong    bool          // sig and got do not match
-	Reduce   ReceiveReduce // fused reduction, if red is set; guarded by place
-	failed   atomic.Bool   // set by fail, under place: bytes that arrive are not placed any more
-	Epoch    uint32        // counts calls of unmatch, never reset: ends copies of earlier matches; guarded by place
-	quit     error         // the error to end with instead of waiting for another match; guarded by eng.mu
+	Reduce   ReceiveReduce // fused reduction, if Reducer is set; guarded by Place
+	failed   atomic.Bool   // set by fail, under Place: bytes that arrive are not placed any more
+	Epoch    uint32        // counts calls of unmatch, never reset: ends copies of earlier matches; guarded by Place
+	quit     error         // the error to end with instead of waiting for another match; guarded by Engine.Mu
 	probed   bool          // it receives a message of Mprobe, and can match no other
 
 	anySource bool // a nonblocking AnySource receive of the program: see PendingFailure
@@ -55,10 +55,10 @@ type Request struct {
 	Peer    *Peer // also of a receive that waits for a body
 	stream  uint16
 	pending atomic.Int32 // events that are still to come: Released, SyncAck
-	id      uint64       // in eng.ids; 0: none
+	id      uint64       // in Engine.IDs; 0: none
 	hdr     [envelope.MaxLen]byte
 	Sent    *Context        // context that it was sent in
-	Offered transport.Offer // set while the peer may read buf; owned by the goroutine that removes id from eng.ids
+	Offered transport.Offer // set while the peer may read Buf; owned by the goroutine that removes id from Engine.IDs
 
 	Canceling bool  // the receiver was asked to forget the message; guarded by mu
 	dropped   error // why the receiver dropped the message without receiving it

@@ -40,7 +40,7 @@ func (x *Context) interrupts(r *Request) bool {
 	return x.isBroken() && !(Slot(x.ID%uint64(SlotCount)) == SlotComm && r.tag >= TagSubset)
 }
 
-// hasAcked reports whether the program has acknowledged the failure of a member. eng.mu is held.
+// hasAcked reports whether the program has acknowledged the failure of a member. Engine.Mu is held.
 func (c *Comm) hasAcked(rank int) bool { return c.FT.acked != nil && c.FT.acked[rank] }
 
 // AckFailed acknowledges the failures of the members that failed returns.

@@ -9,7 +9,7 @@ import (
 )
 
 // Message is an unexpected message: it arrived before a receive for it was posted. It is
-// guarded by eng.mu, except buf while the parser fills it.
+// guarded by Engine.Mu, except buf while the parser fills it.
 type Message struct {
 	elems    [4]Elem // under (src, tag), (any, tag), (src, any), (any, any)
 	src, tag int32
