@@ -126,7 +126,7 @@ func (s *socket) outOfTheBlue(now clock.Time) (existing *Association, made touch
 		if e != nil {
 			cfg = &e.core
 		}
-		r = core.HandleOOTB(cfg, &s.pkt, s.reply[:0])
+		r.Answer = core.HandleOOTB(cfg, &s.pkt, s.reply[:0])
 	}
 	switch r.Drop {
 	case core.DropNone:

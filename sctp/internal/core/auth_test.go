@@ -390,7 +390,7 @@ func TestAuthOutOfTheBlue(t *testing.T) {
 		{nil, "ABORT"},
 	} {
 		pkt := p.z.packet(77, authed(&m, x.chunk))
-		for _, r := range []Result{p.z.listener.HandlePacket(p.now, pkt, nil), HandleOOTB(nil, pkt, nil)} {
+		for _, r := range []Answer{p.z.listener.HandlePacket(p.now, pkt, nil).Answer, HandleOOTB(nil, pkt, nil)} {
 			got := ""
 			if len(r.Reply) > 0 {
 				got = wire.Describe(r.Reply)

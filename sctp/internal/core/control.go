@@ -143,16 +143,5 @@ func (q *packetQueue) pop() (*replyPacket, bool) {
 	return r, true
 }
 
-// sendAlone queues a packet with header h and what chunk appends.
-func (a *Assoc) sendAlone(t Tuple, h wire.Header, chunk func(b []byte) []byte) {
-	r := a.standalone.slot(t)
-	r.data = chunk(wire.AppendHeader(r.data, h))
-	if m := &a.auth; m.On && h == a.header() && m.Must.Has(wire.ChunkType(r.data[wire.HeaderLen])) {
-		r.data = chunk(m.Begin(r.data[:wire.HeaderLen]))
-		m.Finish(r.data[wire.HeaderLen:])
-	}
-	wire.SetChecksum(r.data)
-}
-
 // back returns the addresses of a reply to p.
 func back(p *Packet) Tuple { return Tuple{Local: p.Local, Remote: address.Unmap(p.Remote)} }

@@ -178,7 +178,7 @@ func (h *host) deliver(pkt *Packet) DropReason {
 		if h.listener != nil {
 			r = h.listener.HandlePacket(p.now, pkt, nil)
 		} else {
-			r = HandleOOTB(h.cfg, pkt, nil)
+			r.Answer = HandleOOTB(h.cfg, pkt, nil)
 		}
 		d = r.Drop
 		if len(r.Reply) > 0 {

@@ -365,7 +365,7 @@ func TestOutOfTheBlue(t *testing.T) {
 			if x.from != "" {
 				pkt.Remote = addrPort(x.from)
 			}
-			for _, r := range []Result{p.z.listener.HandlePacket(p.now, pkt, nil), HandleOOTB(nil, pkt, nil)} {
+			for _, r := range []Answer{p.z.listener.HandlePacket(p.now, pkt, nil).Answer, HandleOOTB(nil, pkt, nil)} {
 				if x.want == none {
 					if len(r.Reply) > 0 || r.Drop == DropNone {
 						t.Errorf("answered with %s", wire.Describe(r.Reply))

@@ -57,6 +57,23 @@ func NewListener(cfg *Config, p ListenerParams) *Listener {
 	return l
 }
 
+// Result is the outcome of a packet that belongs to no association known to
+// the caller.
+type Result struct {
+	Answer
+	// New is the association that the packet created, already established. The
+	// caller polls it as after any packet.
+	New *Assoc
+	// ForTag, if not 0, is the local tag of the existing association that the
+	// packet belongs to by one of the addresses listed in it (RFC 9260,
+	// Section 5.1.2, D). The caller hands the packet to that association.
+	ForTag uint32
+}
+
+func dropped(why DropReason) Result { return Result{Answer: Answer{Drop: why}} }
+
+func replied(packet []byte) Result { return Result{Answer: Answer{Reply: packet}} }
+
 // HandlePacket handles a packet that belongs to no association: INIT, COOKIE
 // ECHO and everything out of the blue (RFC 9260, Section 8.4). A reply is
 // appended to out.
@@ -65,14 +82,14 @@ func (l *Listener) HandlePacket(now clock.Time, p *Packet, out []byte) Result {
 	// as well: their sender learns earlier that its association is gone.
 	h, drop := checkPacket(p, p.verified(&l.cfg))
 	if drop != DropNone {
-		return Result{Drop: drop}
+		return dropped(drop)
 	}
 	if h.DstPort != l.p.Port {
-		return Result{Drop: DropPorts}
+		return dropped(DropPorts)
 	}
 	it := wire.NewChunks(p.Data[wire.HeaderLen:])
 	if !it.Next() {
-		return Result{Drop: DropMalformed}
+		return dropped(DropMalformed)
 	}
 	first := it.Chunk()
 	if first.Type == wire.ChunkAuth && it.Next() && it.Chunk().Type == wire.ChunkCookieEcho {
@@ -85,13 +102,13 @@ func (l *Listener) HandlePacket(now clock.Time, p *Packet, out []byte) Result {
 		// RFC 9260, Section 8.5.1, A, and Section 6.10: the INIT is alone.
 		x, err := wire.ParseInit(c)
 		if err != nil || x.Tag == 0 || len(it.Rest()) > 0 || !address.Usable(p.Remote.Addr().Unmap()) {
-			return Result{Drop: DropMalformed}
+			return dropped(DropMalformed)
 		}
 		return l.handleInit(now, p, h, &x, out)
 	case c.Type == wire.ChunkCookieEcho:
 		return l.handleCookieEcho(now, p, h, c, out)
 	}
-	return replyOOTB(h, p, out)
+	return Result{Answer: replyOOTB(h, p, out)}
 }
 
 // handleInit answers an INIT with an INIT ACK, or with an ABORT (RFC 9260,
@@ -101,7 +118,7 @@ func (l *Listener) handleInit(now clock.Time, p *Packet, h wire.Header, x *wire.
 	in.Parse(x, false)
 	in.Check(localFeatures(&l.cfg))
 	if causes, bad := in.Refusal(nil, false); bad {
-		return Result{Reply: appendAbortPacket(out, h, in.Tag, false, causes)}
+		return replied(appendAbortPacket(out, h, in.Tag, false, causes))
 	}
 	// Section 5.1.2, D: any listed address may identify an existing association.
 	if tag, ok := l.find(&in.Addrs, address.Unmap(p.Remote), h); ok {
@@ -125,7 +142,7 @@ func (l *Listener) handleInit(now clock.Time, p *Packet, h wire.Header, x *wire.
 		s.Single = true
 		r = appendInitAckPacket(out, h, len(p.Data), &s, &in, l.p.Cookies, &l.cfg, nil)
 	}
-	return Result{Reply: r}
+	return replied(r)
 }
 
 // find returns the local tag of the association with a peer that has the address from, or
@@ -198,13 +215,13 @@ func (l *Listener) handleCookieEcho(now clock.Time, p *Packet, h wire.Header, c 
 	err := l.p.Cookies.Open(&s, h, p.Remote, p.Local, c.Value, now)
 	switch {
 	case err == cookie.ErrForged:
-		return Result{Drop: DropCookie}
+		return dropped(DropCookie)
 	case err == cookie.ErrStale, s.Own, l.retired(s.LocalTag):
 		// RFC 9260, Section 5.3.1: an association of ours has had the tag of a
 		// cookie that is its own, or was taken before, and the TSNs. It is gone, so
 		// they are not to be used again: if the peer still wants an association, it
 		// begins anew.
-		return Result{Reply: appendStalePacket(out, &s, now, l.cfg.Auth)}
+		return replied(appendStalePacket(out, &s, now, l.cfg.Auth))
 	case s.LocalTie|s.PeerTie != 0:
 		// It was made for a restart of an association. If that is still there, the
 		// cookie came from an address that is not known to be the peer's.
@@ -214,11 +231,11 @@ func (l *Listener) handleCookieEcho(now clock.Time, p *Packet, h wire.Header, c 
 		// Else its streams and features are as good as any.
 	}
 	if l.p.TagInUse != nil && l.p.TagInUse(s.LocalTag) {
-		return Result{Drop: DropCookie}
+		return dropped(DropCookie)
 	}
 	a := newFromCookie(l.shared, now, &s, p, l)
 	if a.HandlePacket(now, p) == DropAuth {
-		return Result{Drop: DropAuth} // RFC 4895, Section 6.3
+		return dropped(DropAuth) // RFC 4895, Section 6.3
 	}
 	return Result{New: a}
 }

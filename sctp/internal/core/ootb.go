@@ -28,34 +28,46 @@ func checkPacket(p *Packet, verified bool) (wire.Header, DropReason) {
 	return h, DropNone
 }
 
+// Answer is what comes of a packet without the help of an association.
+type Answer struct {
+	// Reply is the packet to send back to where the packet came from, or
+	// empty. It was appended to the caller's buffer.
+	Reply []byte
+	// OOTB tells that Reply answers a packet out of the blue (RFC 9260, Section 8.4), and
+	// not one of a handshake with a listener.
+	OOTB bool
+	// Drop tells why a packet was dropped without effect.
+	Drop DropReason
+}
+
 // HandleOOTB handles a packet to an SCTP port where nobody listens, and which
 // belongs to no association (RFC 9260, Section 8.4). cfg is the configuration of the
 // associations that this end of the port opens, nil if the port is not in use. A reply is
 // appended to out.
-func HandleOOTB(cfg *Config, p *Packet, out []byte) Result {
+func HandleOOTB(cfg *Config, p *Packet, out []byte) Answer {
 	h, drop := checkPacket(p, p.verified(cfg))
 	if drop != DropNone {
-		return Result{Drop: drop}
+		return Answer{Drop: drop}
 	}
 	it := wire.NewChunks(p.Data[wire.HeaderLen:])
 	if !it.Next() {
-		return Result{Drop: DropMalformed}
+		return Answer{Drop: DropMalformed}
 	}
 	if c := it.Chunk(); c.Type == wire.ChunkInit && h.VTag == 0 {
 		x, err := wire.ParseInit(c)
 		if err != nil || x.Tag == 0 || len(it.Rest()) > 0 || !address.Usable(p.Remote.Addr().Unmap()) {
-			return Result{Drop: DropMalformed}
+			return Answer{Drop: DropMalformed}
 		}
-		return Result{Reply: appendAbortPacket(out, h, x.Tag, false, nil), OOTB: true}
+		return Answer{Reply: appendAbortPacket(out, h, x.Tag, false, nil), OOTB: true}
 	}
 	return replyOOTB(h, p, out)
 }
 
 // replyOOTB applies the rules of RFC 9260, Section 8.4, that need no listener:
 // all but 3 and 4.
-func replyOOTB(h wire.Header, p *Packet, out []byte) Result {
+func replyOOTB(h wire.Header, p *Packet, out []byte) Answer {
 	if !address.Usable(p.Remote.Addr().Unmap()) {
-		return Result{Drop: DropOOTB} // rule 1
+		return Answer{Drop: DropOOTB} // rule 1
 	}
 	it := wire.NewChunks(p.Data[wire.HeaderLen:])
 	reply := replyAbort
@@ -70,7 +82,7 @@ func replyOOTB(h wire.Header, p *Packet, out []byte) Result {
 		}
 		switch c.Type {
 		case wire.ChunkAbort: // rule 2
-			return Result{Drop: DropOOTB}
+			return Answer{Drop: DropOOTB}
 		case wire.ChunkInit, wire.ChunkInitAck:
 			// An INIT with a tag or in company, or an INIT ACK for nobody: the
 			// sender cannot tell what a reflected tag means to it.
@@ -91,16 +103,16 @@ func replyOOTB(h wire.Header, p *Packet, out []byte) Result {
 	}
 	switch {
 	case it.Err() != nil:
-		return Result{Drop: DropMalformed}
+		return Answer{Drop: DropMalformed}
 	case reply == replyShutdownComplete:
 		b := wire.AppendHeader(out, wire.Header{SrcPort: h.DstPort, DstPort: h.SrcPort, VTag: h.VTag})
 		b = wire.AppendShutdownComplete(b, wire.ShutdownComplete{Reflected: true})
 		wire.SetChecksum(b[len(out):])
-		return Result{Reply: b[len(out):], OOTB: true}
+		return Answer{Reply: b[len(out):], OOTB: true}
 	case reply == replyNone:
-		return Result{Drop: DropOOTB}
+		return Answer{Drop: DropOOTB}
 	}
-	return Result{Reply: appendAbortPacket(out, h, h.VTag, true, nil), OOTB: true} // rule 8
+	return Answer{Reply: appendAbortPacket(out, h, h.VTag, true, nil), OOTB: true} // rule 8
 }
 
 // ootbReply orders the replies to an out of the blue packet: the rules of RFC

@@ -359,3 +359,14 @@ func (a *Assoc) dataSent(now clock.Time, i, n, packets int) {
 // reason that the caller cannot know otherwise: a window update after a Read or
 // ReleasePiece.
 func (a *Assoc) WantTransmit() bool { return a.state.connected() && a.rx.sack.Forced() }
+
+// sendAlone queues a packet with header h and what chunk appends.
+func (a *Assoc) sendAlone(t Tuple, h wire.Header, chunk func(b []byte) []byte) {
+	r := a.standalone.slot(t)
+	r.data = chunk(wire.AppendHeader(r.data, h))
+	if m := &a.auth; m.On && h == a.header() && m.Must.Has(wire.ChunkType(r.data[wire.HeaderLen])) {
+		r.data = chunk(m.Begin(r.data[:wire.HeaderLen]))
+		m.Finish(r.data[wire.HeaderLen:])
+	}
+	wire.SetChecksum(r.data)
+}

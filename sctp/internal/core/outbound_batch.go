@@ -7,10 +7,6 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// checksumField is where the checksum begins in the common header, which ends with
-// it.
-const checksumField = wire.HeaderLen - 4
-
 // PollTransmit appends up to maxSegs datagrams of equal size to buf, of which
 // the last may be shorter, all for one destination; it returns the extended
 // slice and what is in it. It reports false when there is nothing to send now;

@@ -58,26 +58,6 @@ type Transmit struct {
 	Last bool
 }
 
-// Result is the outcome of a packet that belongs to no association known to
-// the caller.
-type Result struct {
-	// Reply is the packet to send back to where the packet came from, or
-	// empty. It was appended to the caller's buffer.
-	Reply []byte
-	// OOTB tells that Reply answers a packet out of the blue (RFC 9260, Section 8.4), and
-	// not one of a handshake with a listener.
-	OOTB bool
-	// New is the association that the packet created, already established. The
-	// caller polls it as after any packet.
-	New *Assoc
-	// ForTag, if not 0, is the local tag of the existing association that the
-	// packet belongs to by one of the addresses listed in it (RFC 9260,
-	// Section 5.1.2, D). The caller hands the packet to that association.
-	ForTag uint32
-	// Drop tells why a packet was dropped without effect.
-	Drop DropReason
-}
-
 // DropReason tells why a packet was dropped; DropNone that it was not.
 type DropReason uint8
 

@@ -444,7 +444,7 @@ func (w *world) deliver(f tflight, last bool) DropReason {
 	if e.listener != nil {
 		r = e.listener.HandlePacket(w.now, &p, nil)
 	} else {
-		r = HandleOOTB(nil, &p, nil)
+		r.Answer = HandleOOTB(nil, &p, nil)
 	}
 	if len(r.Reply) > 3*len(p.Data) && len(r.Reply) > 2048 {
 		w.fail("%d bytes in reply to %d", len(r.Reply), len(p.Data))

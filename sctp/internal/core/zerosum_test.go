@@ -299,8 +299,8 @@ func TestZeroChecksumOutOfTheBlue(t *testing.T) {
 		want   DropReason
 	}{
 		{"listener", func(pkt *Packet) Result { return p.z.listener.HandlePacket(p.now, pkt, nil) }, DropNone},
-		{"port without listener", func(pkt *Packet) Result { return HandleOOTB(p.z.cfg, pkt, nil) }, DropNone},
-		{"port out of use", func(pkt *Packet) Result { return HandleOOTB(nil, pkt, nil) }, DropChecksum},
+		{"port without listener", func(pkt *Packet) Result { return Result{Answer: HandleOOTB(p.z.cfg, pkt, nil)} }, DropNone},
+		{"port out of use", func(pkt *Packet) Result { return Result{Answer: HandleOOTB(nil, pkt, nil)} }, DropChecksum},
 	} {
 		pkt := p.z.packet(77, wire.AppendHeartbeat(nil, wire.Heartbeat{Info: []byte("x")}))
 		clear(pkt.Data[8:12])

@@ -304,7 +304,7 @@ func (r *runner) deliver(h wire.Header, pkt *core.Packet, endBatch bool) {
 		if r.listener != nil {
 			res = r.listener.HandlePacket(r.now, pkt, nil)
 		} else {
-			res = core.HandleOOTB(nil, pkt, nil)
+			res.Answer = core.HandleOOTB(nil, pkt, nil)
 		}
 		r.drop = res.Drop
 		if len(res.Reply) > 0 {
