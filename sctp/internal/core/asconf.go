@@ -23,16 +23,16 @@ func (a *Assoc) openAsconf(peerTSN seq.TSN) {
 }
 
 // failAsconf ends all requests; addresses on their way out are in use again.
-func (a *Assoc) failAsconf(err error) {
-	a.asc.Fail(err)
-	a.timers.Start(timer.T4, 0)
+func (r *reachability) failAsconf(err error) {
+	r.asc.Fail(err)
+	r.timers.Start(timer.T4, 0)
 }
 
 // asconfUnknown ends the use of ASCONF: the peer did not recognize the chunk.
-func (a *Assoc) asconfUnknown() {
-	a.asc.Unsupported()
-	a.timers.Start(timer.T4, 0)
-	a.rehome(false)
+func (r *reachability) asconfUnknown() {
+	r.asc.Unsupported()
+	r.timers.Start(timer.T4, 0)
+	r.rehome(false)
 }
 
 // checkAsconf returns why the user cannot ask for a change of addresses.
@@ -50,49 +50,49 @@ func (c *situation) checkAsconf() error {
 
 // askAsconf has a change of addresses asked for, which the number that it returns names in the
 // EventRequestDone that tells the outcome.
-func (a *Assoc) askAsconf(ask func(s *asconf.Sender) (uint32, error)) (uint32, error) {
-	if err := a.checkAsconf(); err != nil {
+func (r *reachability) askAsconf(ask func(s *asconf.Sender) (uint32, error)) (uint32, error) {
+	if err := r.checkAsconf(); err != nil {
 		return 0, err
 	}
-	id, err := ask(&a.asc)
+	id, err := ask(&r.asc)
 	if err == nil {
-		a.slow |= slowAsconf
+		r.slow |= slowAsconf
 	}
 	return id, err
 }
 
 // AddLocalAddr tells the peer of another address of ours: see [asconf.Sender.Add].
-func (a *Assoc) AddLocalAddr(addr netip.AddrPort) (uint32, error) {
-	return a.askAsconf(func(s *asconf.Sender) (uint32, error) { return s.Add(addr) })
+func (r *reachability) AddLocalAddr(addr netip.AddrPort) (uint32, error) {
+	return r.askAsconf(func(s *asconf.Sender) (uint32, error) { return s.Add(addr) })
 }
 
 // RemoveLocalAddr takes an address of ours back: see [asconf.Sender.Remove].
-func (a *Assoc) RemoveLocalAddr(addr netip.AddrPort) (uint32, error) {
-	return a.askAsconf(func(s *asconf.Sender) (uint32, error) { return s.Remove(addr) })
+func (r *reachability) RemoveLocalAddr(addr netip.AddrPort) (uint32, error) {
+	return r.askAsconf(func(s *asconf.Sender) (uint32, error) { return s.Remove(addr) })
 }
 
 // ReplaceLocalAddr replaces an address of ours in one step: see [asconf.Sender.Replace].
-func (a *Assoc) ReplaceLocalAddr(from, to netip.AddrPort) (uint32, error) {
-	return a.askAsconf(func(s *asconf.Sender) (uint32, error) { return s.Replace(from, to) })
+func (r *reachability) ReplaceLocalAddr(from, to netip.AddrPort) (uint32, error) {
+	return r.askAsconf(func(s *asconf.Sender) (uint32, error) { return s.Replace(from, to) })
 }
 
 // SetPeerPrimary asks the peer to send to an address of ours: see [asconf.Sender.SetPrimary].
-func (a *Assoc) SetPeerPrimary(addr netip.AddrPort) (uint32, error) {
-	return a.askAsconf(func(s *asconf.Sender) (uint32, error) { return s.SetPrimary(addr) })
+func (r *reachability) SetPeerPrimary(addr netip.AddrPort) (uint32, error) {
+	return r.askAsconf(func(s *asconf.Sender) (uint32, error) { return s.SetPrimary(addr) })
 }
 
 // FollowLocalAddrs asks the peer for the changes after which want are our addresses, and reports
 // whether there is nothing left to ask for: see [asconf.Sender.Follow].
-func (a *Assoc) FollowLocalAddrs(want []netip.AddrPort) (done bool) {
-	switch err := a.checkAsconf(); {
-	case a.state < Established || a.asc.Pending() > 0:
+func (r *reachability) FollowLocalAddrs(want []netip.AddrPort) (done bool) {
+	switch err := r.checkAsconf(); {
+	case r.state < Established || r.asc.Pending() > 0:
 		return false
 	case err != nil:
 		return true
 	}
-	done = a.asc.Follow(want, a.probeAll) // what did not work before may now, and the other way round
-	if a.asc.Busy() {
-		a.slow |= slowAsconf
+	done = r.asc.Follow(want, r.probeAll) // what did not work before may now, and the other way round
+	if r.asc.Busy() {
+		r.slow |= slowAsconf
 	}
 	return done
 }
@@ -108,13 +108,13 @@ func (r *reachability) probeAll() {
 }
 
 // appendAsconf appends the outstanding ASCONF, if it is to go to path i.
-func (a *Assoc) appendAsconf(b []byte, now clock.Time, i, room int) []byte {
-	b, ok := a.asc.Append(b, i, room)
+func (r *reachability) appendAsconf(b []byte, now clock.Time, i, room int) []byte {
+	b, ok := r.asc.Append(b, i, room)
 	if ok {
-		if !a.timers.Running(timer.T4) { // it may be sent early: see answerMuted
-			a.timers.Start(timer.T4, now+a.paths[i].rto.Value()) // RFC 5061, Section 5.1, A4
+		if !r.timers.Running(timer.T4) { // it may be sent early: see answerMuted
+			r.timers.Start(timer.T4, now+r.paths[i].rto.Value()) // RFC 5061, Section 5.1, A4
 		}
-		a.paths[i].lastSent = now
+		r.paths[i].lastSent = now
 	}
 	return b
 }
@@ -123,16 +123,16 @@ func (a *Assoc) appendAsconf(b []byte, now clock.Time, i, room int) []byte {
 // HEARTBEAT is to go, which may not go alone now: both ends may be changing all
 // their addresses, and a peer that verifies our new one waits no longer than its
 // RTO. It reports false if there is no answer that fits beside the ASCONF.
-func (a *Assoc) answerMuted() bool {
-	q := &a.ctl
+func (r *reachability) answerMuted() bool {
+	q := &r.ctl
 	for k := range q.n {
-		r := &q.list[k]
-		t := wire.ChunkType(r.chunk[0])
-		if t != wire.ChunkAsconfAck && t != wire.ChunkHeartbeatAck || r.path >= len(a.paths) {
+		reply := &q.list[k]
+		t := wire.ChunkType(reply.chunk[0])
+		if t != wire.ChunkAsconfAck && t != wire.ChunkHeartbeatAck || reply.path >= len(r.paths) {
 			continue
 		}
-		if wire.HeaderLen+a.auth.ChunkLen()+len(a.asc.Chunk())+len(r.chunk) <= a.paths[r.path].mtu {
-			a.asc.SendTo(r.path)
+		if wire.HeaderLen+r.auth.ChunkLen()+len(r.asc.Chunk())+len(reply.chunk) <= r.paths[reply.path].mtu {
+			r.asc.SendTo(reply.path)
 			return true
 		}
 	}
@@ -189,12 +189,12 @@ func (r *reachability) rehome(spread bool) {
 
 // takesAt reports whether packets to ip belong to the association, some of whose
 // addresses were removed.
-func (a *Assoc) takesAt(now clock.Time, ip netip.Addr) bool {
-	if a.local.Takes(now, ip) || a.asc.Adding(ip) {
+func (r *reachability) takesAt(now clock.Time, ip netip.Addr) bool {
+	if r.local.Takes(now, ip) || r.asc.Adding(ip) {
 		return true
 	}
-	for i := range a.paths {
-		if p := &a.paths[i]; !p.gone && (p.home.Addr() == ip || p.Local.Addr() == ip) {
+	for i := range r.paths {
+		if p := &r.paths[i]; !p.gone && (p.home.Addr() == ip || p.Local.Addr() == ip) {
 			return true
 		}
 	}
@@ -205,14 +205,14 @@ func (a *Assoc) takesAt(now clock.Time, ip netip.Addr) bool {
 // packet whose source we do not know: RFC 5061, Section 5.2, D2 and D2-ext. Only
 // a packet that is authenticated from there on counts. Without an address in the
 // chunk the verification tag is enough; -1 if there is no path.
-func (a *Assoc) findByAsconf(it wire.Chunks, authed bool) int {
-	if !a.peer.features.Has(feature.Asconf) {
+func (r *reachability) findByAsconf(it wire.Chunks, authed bool) int {
+	if !r.peer.features.Has(feature.Asconf) {
 		return -1
 	}
-	authed = authed || !a.auth.Need.Has(wire.ChunkAsconf)
+	authed = authed || !r.auth.Need.Has(wire.ChunkAsconf)
 	for ok := true; ok; ok = it.Next() {
 		c := it.Chunk()
-		if c.Type == wire.ChunkAuth && !authed && !a.checkAuth(c, it.Rest()) {
+		if c.Type == wire.ChunkAuth && !authed && !r.checkAuth(c, it.Rest()) {
 			return -1
 		}
 		if authed = authed || c.Type == wire.ChunkAuth; !authed {
@@ -223,9 +223,9 @@ func (a *Assoc) findByAsconf(it wire.Chunks, authed bool) int {
 		case err != nil, !x.Addr.IsValid():
 			continue
 		case x.Addr.IsUnspecified():
-			return a.dataPath()
+			return r.dataPath()
 		}
-		if i := a.pathByIP(x.Addr.Unmap()); i >= 0 {
+		if i := r.pathByIP(x.Addr.Unmap()); i >= 0 {
 			return i
 		}
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/asconf"
-	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/cookie"
@@ -49,14 +48,10 @@ type Assoc struct {
 	hs   handshake
 	shut shutdown
 	receiver
-	tx         sender
-	ctl        controlQueue
-	standalone packetQueue
-	rc         reconfig.Handler
-	auth       auth.State
-	asc        asconf.Sender
-	asconfIn   asconf.Receiver
-	reqs       requests.Numbers
+	tx       sender
+	rc       reconfig.Handler
+	asconfIn asconf.Receiver
+	reqs     requests.Numbers
 
 	// What nearly every association has one of is part of it: in one place in memory it takes fewer cache lines and
 	// pages than scattered over the heap, and can be prefetched. With ten thousand associations a packet would

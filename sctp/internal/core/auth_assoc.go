@@ -10,19 +10,19 @@ import (
 )
 
 // initAuth prepares for the association to be negotiated; random is ours.
-func (a *Assoc) initAuth(random [auth.RandomLen]byte) {
-	if c := a.cfg.Auth; c != nil {
-		a.auth.Init(c, random)
+func (c *situation) initAuth(random [auth.RandomLen]byte) {
+	if c.cfg.Auth != nil {
+		c.auth.Init(c.cfg.Auth, random)
 	}
 }
 
 // learnAuth takes in the peer's key vector, empty if it has none, once the
 // features are negotiated.
-func (a *Assoc) learnAuth(theirs auth.Vector) {
-	m := &a.auth
-	m.Learn(a.peer.features.Has(feature.Auth), theirs)
-	for i := range a.paths {
-		p := &a.paths[i]
+func (r *reachability) learnAuth(theirs auth.Vector) {
+	m := &r.auth
+	m.Learn(r.peer.features.Has(feature.Auth), theirs)
+	for i := range r.paths {
+		p := &r.paths[i]
 		p.reserve = m.Reserve()
 		p.cc.SetMTU(p.pmdcs())
 	}
@@ -30,33 +30,33 @@ func (a *Assoc) learnAuth(theirs auth.Vector) {
 
 // AuthChunks returns the types of chunks that this end accepts only
 // authenticated, and those that the peer does.
-func (a *Assoc) AuthChunks() (local, peer []wire.ChunkType) {
-	if !a.auth.On {
+func (c *situation) AuthChunks() (local, peer []wire.ChunkType) {
+	if !c.auth.On {
 		return nil, nil
 	}
 	for t := range 256 {
-		c := wire.ChunkType(t)
-		if slices.Contains(a.cfg.Auth.Chunks, c) {
-			local = append(local, c)
+		typ := wire.ChunkType(t)
+		if slices.Contains(c.cfg.Auth.Chunks, typ) {
+			local = append(local, typ)
 		}
-		if a.auth.Must.Has(c) {
-			peer = append(peer, c)
+		if c.auth.Must.Has(typ) {
+			peer = append(peer, typ)
 		}
 	}
 	return local, peer
 }
 
 // Authenticated reports whether both ends authenticate chunks.
-func (a *Assoc) Authenticated() bool { return a.auth.On }
+func (c *situation) Authenticated() bool { return c.auth.On }
 
 // SetAuthKey adds or replaces an endpoint pair shared key. It copies secret, and
 // returns ErrTooMany for too long a secret or too many keys, ErrNotSupported
 // without Config.Auth.
-func (a *Assoc) SetAuthKey(id uint16, secret []byte) error {
-	if a.cfg.Auth == nil {
+func (c *situation) SetAuthKey(id uint16, secret []byte) error {
+	if c.cfg.Auth == nil {
 		return requests.ErrNotSupported
 	}
-	if !a.auth.Set(id, secret) {
+	if !c.auth.Set(id, secret) {
 		return requests.ErrTooMany
 	}
 	return nil
@@ -65,8 +65,8 @@ func (a *Assoc) SetAuthKey(id uint16, secret []byte) error {
 // UseAuthKey makes the key the one to send with. What was sent with another one
 // before is not affected. It returns ErrNoKey if there is no such key, or it is
 // deactivated.
-func (a *Assoc) UseAuthKey(id uint16) error {
-	if !a.auth.Use(id) {
+func (c *situation) UseAuthKey(id uint16) error {
+	if !c.auth.Use(id) {
 		return ErrNoKey
 	}
 	return nil
@@ -125,19 +125,19 @@ func (q *controlQueue) wants(i int, s *auth.ChunkSet) bool {
 // checkAuth reports whether the AUTH chunk c of a packet with our tag
 // authenticates rest, which is all that follows it (RFC 4895, Section 6.3).
 // Nothing is told to the peer but that we do not know the algorithm.
-func (a *Assoc) checkAuth(c wire.Chunk, rest []byte) bool {
-	m := &a.auth
+func (r *reachability) checkAuth(c wire.Chunk, rest []byte) bool {
+	m := &r.auth
 	x, err := wire.ParseAuth(c)
 	if !m.On || err != nil {
 		return false
 	}
 	if !m.Accepts(x.HMACID) {
-		a.ctl.reply(a.dataPath(), wire.ChunkError, 0, wire.AppendUnsupportedHMAC(nil, x.HMACID))
+		r.ctl.reply(r.dataPath(), wire.ChunkError, 0, wire.AppendUnsupportedHMAC(nil, x.HMACID))
 		return false
 	}
 	ok, changed := m.Verify(&x, c.Raw[:wire.AuthHeaderLen], rest)
 	if changed {
-		a.events.push(Event{Kind: EventAuthKey, Key: x.KeyID})
+		r.events.push(Event{Kind: EventAuthKey, Key: x.KeyID})
 	}
 	return ok
 }
@@ -145,7 +145,7 @@ func (a *Assoc) checkAuth(c wire.Chunk, rest []byte) bool {
 // authFirst checks the AUTH chunk that a packet begins with and moves it to the
 // next chunk. A packet with a foreign tag is only looked at if it may be for us
 // all the same (RFC 9260, Section 8.5.1).
-func (a *Assoc) authFirst(h wire.Header, it *wire.Chunks) bool {
+func (r *reachability) authFirst(h wire.Header, it *wire.Chunks) bool {
 	c, rest := it.Chunk(), it.Rest()
 	if len(rest) == 0 {
 		return false
@@ -155,9 +155,9 @@ func (a *Assoc) authFirst(h wire.Header, it *wire.Chunks) bool {
 		return false
 	case wire.ChunkCookieEcho:
 	default:
-		if h.VTag != a.tag && (a.peer.tag == 0 || h.VTag != a.peer.tag) {
+		if h.VTag != r.tag && (r.peer.tag == 0 || h.VTag != r.peer.tag) {
 			return false
 		}
 	}
-	return a.checkAuth(c, rest) && it.Next()
+	return r.checkAuth(c, rest) && it.Next()
 }

@@ -153,10 +153,10 @@ func (a *Assoc) handlePacket(now clock.Time, p *Packet) DropReason {
 
 // ootbShutdownAck answers the SHUTDOWN ACK of an earlier association: it is out
 // of the blue here (RFC 9260, Section 8.4, rule 5 and Section 9.2).
-func (a *Assoc) ootbShutdownAck(p *Packet, h wire.Header) DropReason {
+func (c *situation) ootbShutdownAck(p *Packet, h wire.Header) DropReason {
 	var buf [64]byte
 	if r := replyOOTB(h, p, buf[:0]); len(r.Reply) > 0 {
-		a.standalone.push(back(p), r.Reply)
+		c.standalone.push(back(p), r.Reply)
 	}
 	return DropState
 }

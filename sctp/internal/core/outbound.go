@@ -86,12 +86,12 @@ func (a *Assoc) nextPacket(now clock.Time, b []byte) ([]byte, built, bool) {
 }
 
 // builtOn describes a packet of n bytes on path i.
-func (a *Assoc) builtOn(i int, ecn uint8, n int) built {
-	p := &a.paths[i]
+func (r *reachability) builtOn(i int, ecn uint8, n int) built {
+	p := &r.paths[i]
 	x := built{Tuple: p.Tuple, path: i, ecn: ecn, oversize: n > p.mtu}
 	p.Local = p.home // the next packet tries no other
-	if sent := a.asc.TakeSent(); sent || a.asc.Muted() {
-		if from, ok := a.asc.Source(p.Remote.Addr().Is4()); ok {
+	if sent := r.asc.TakeSent(); sent || r.asc.Muted() {
+		if from, ok := r.asc.Source(p.Remote.Addr().Is4()); ok {
 			x.Local, x.path = from, -1
 		}
 	}
@@ -361,10 +361,10 @@ func (a *Assoc) dataSent(now clock.Time, i, n, packets int) {
 func (a *Assoc) WantTransmit() bool { return a.state.connected() && a.rx.sack.Forced() }
 
 // sendAlone queues a packet with header h and what chunk appends.
-func (a *Assoc) sendAlone(t Tuple, h wire.Header, chunk func(b []byte) []byte) {
-	r := a.standalone.slot(t)
+func (c *situation) sendAlone(t Tuple, h wire.Header, chunk func(b []byte) []byte) {
+	r := c.standalone.slot(t)
 	r.data = chunk(wire.AppendHeader(r.data, h))
-	if m := &a.auth; m.On && h == a.header() && m.Must.Has(wire.ChunkType(r.data[wire.HeaderLen])) {
+	if m := &c.auth; m.On && h == c.header() && m.Must.Has(wire.ChunkType(r.data[wire.HeaderLen])) {
 		r.data = chunk(m.Begin(r.data[:wire.HeaderLen]))
 		m.Finish(r.data[wire.HeaderLen:])
 	}

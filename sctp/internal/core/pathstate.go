@@ -104,4 +104,4 @@ func (p *path) tryLocal(local *address.Local) {
 
 // silent reports whether nothing but heartbeats and ASCONF chunks may be sent:
 // no address of the peer is confirmed, or none of ours known to it.
-func (a *Assoc) silent() bool { return a.asc.Muted() || !a.paths[a.dataPath()].confirmed }
+func (r *reachability) silent() bool { return r.asc.Muted() || !r.paths[r.dataPath()].confirmed }

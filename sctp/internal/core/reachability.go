@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/weftstack/weft/sctp/internal/core/address"
+	"github.com/weftstack/weft/sctp/internal/core/asconf"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 )
@@ -16,6 +17,7 @@ type reachability struct {
 	situation
 	pathSet
 	local address.Local
+	asc   asconf.Sender  // changes of our addresses
 	sb    *tx.Scoreboard // nil until there is a sender
 
 	// preferred is an address that the peer wants to be the primary one, as soon as it is confirmed.

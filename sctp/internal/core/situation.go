@@ -1,9 +1,12 @@
 package core
 
-import "github.com/weftstack/weft/sctp/internal/core/timer"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/auth"
+	"github.com/weftstack/weft/sctp/internal/core/timer"
+)
 
 // situation is what all parts of an association look at: its configuration, its identity, its
-// state, the timers, and what the user is told.
+// state, the timers, the keys, what the user is told, and what the peer is to be answered.
 type situation struct {
 	identity
 
@@ -15,6 +18,11 @@ type situation struct {
 	timers timer.Set
 	events eventQueue
 	stats  counters
+	auth   auth.State
+
+	// Answers to the peer that wait to leave: chunks, and packets of their own.
+	ctl        controlQueue
+	standalone packetQueue
 }
 
 // counters are those that no part of the association keeps itself.
