@@ -288,7 +288,7 @@ var tsnLine = regexp.MustCompile(`outstanding=(\d+)/rack=true\S*\s.*?([\d.]+) ns
 // queueing to its acknowledgement while others are outstanding.
 func scaleTSNs(ctx context.Context, s *settings, t *tools, limit int) (curve, error) {
 	c := curve{name: "outstanding TSNs"}
-	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^BenchmarkSendAck$/./^rack=true$", "-benchtime", s.time.String(), "./sctp/internal/core")
+	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^BenchmarkSendAck$/./^rack=true$", "-benchtime", s.time.String(), "./sctp/internal/core/tx")
 	cmd.Dir = t.root
 	out, err := cmd.CombinedOutput()
 	if err != nil {
