@@ -19,8 +19,8 @@ type Rule struct {
 	alg *Algorithm
 }
 
-// A Table chooses the algorithms of the collectives. The last rule that applies, and whose
-// algorithm can serve the call, decides. It is not changed while it is in use.
+// A Table chooses the algorithms of the collectives. Of the rules that apply and have an
+// algorithm for the call the last one decides. A Table does not change while it is in use.
 type Table struct{ rules []Rule }
 
 // Rules returns the rules, which must not be changed.

@@ -22,7 +22,7 @@ func Interrupt(ctx context.Context, conn net.Conn) (undo func() error) {
 		if stop() {
 			return nil
 		}
-		<-over // nobody can set it any more
+		<-over // Past is set by now, not later
 		_ = conn.SetDeadline(time.Time{})
 		return context.Cause(ctx)
 	}

@@ -40,10 +40,10 @@ type Engine struct {
 
 	Mu       sync.Mutex          // guards what follows, and all contexts and messages
 	Contexts map[uint64]*Context // by id
-	unknown  int                 // number of contexts whose communicator is not made yet
+	unknown  int                 // number of contexts without a communicator yet
 	Freed    []uint64            // ring buffer: the ids of the last maxFreed freed contexts
 	nfreed   int                 // ids overwritten in freed
-	dropped  map[uint64]bool     // ids in freed whose communicator was revoked
+	dropped  map[uint64]bool     // ids in freed of revoked communicators
 	err      error               // set by closeAll: no operation can start any more
 
 	ended atomic.Pointer[error] // why no operation can start any more: set before err

@@ -10,7 +10,7 @@ import (
 type State struct {
 	Mapped    bool // its memory is mapped here
 	Copies    bool // the system copies to and from its memory
-	Process   int  // whose memory that is
+	Process   int  // the process that has the memory
 	Puts      int  // aggregated Puts
 	First     int  // place of the first of them
 	Updates   uint64
