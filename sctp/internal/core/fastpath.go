@@ -1,9 +1,25 @@
 package core
 
+// The fast paths of the association, as TCP's header prediction is one: a packet or a call
+// that is the expected one is handled at once, everything else takes the slow path, with the
+// same outcome. Each has a file whose name begins with fastpath, and so have, in packages tx
+// and reasm, the methods that only fast paths call:
+//
+//   - fastpath_bulk_send.go: packets of a batch that hold nothing but new data, and several
+//     at once if each is filled by the middle of one message
+//   - fastpath_bulk_receive.go: such packets of a GRO batch
+//   - fastpath_small_send.go: a single message that fits one packet, past the send queue
+//   - fastpath_small_receive.go: such a packet, copied to the buffer of the reader that waits
+//   - fastpath_deferred_sack.go: a SACK of the only outstanding chunk, processed after the
+//     data behind it
+//   - fastpath_borrow.go: packets built from the caller's buffer while Send runs
+//
+// Scatter-gather I/O (iovec.go) and the bundling of SACKs (sack_bundling.go) are no paths of
+// their own, but depend on the same word of reasons.
+
 // slowReasons says why packets need the slow path: a bit for each cause that has nothing
-// to do with the packet in hand. As in TCP's header prediction a fast path asks whether
-// the word is zero, or has none of the bits that concern it, and then only compares the
-// packet with the one that it expects.
+// to do with the packet in hand. A fast path asks whether the word is zero, or has none of the
+// bits that concern it, and then only compares the packet with the one that it expects.
 //
 // A feature that asks for the slow path adds its condition to [Assoc.findSlowReasons].
 // Control chunks, timers and packets that nextPacket builds while the word is not zero
