@@ -23,9 +23,9 @@ type Snapshots struct {
 func (s *Snapshots) Held() int64 { return s.held.Load() }
 
 // Room reports whether there is room for a copy of any size that Message makes.
-func (s *Snapshots) Room() bool { return s.held.Load() <= MaxSnapshots-maxTrainBytes }
+func (s *Snapshots) Room() bool { return s.held.Load() <= MaxSnapshots-maxBatchBytes }
 
-// snapshot is a copy of the payload of a segment, or of a train: its Body and Owner.
+// snapshot is a copy of the payload of a segment, or of a Train: its Body and Owner.
 type snapshot struct {
 	b     []byte // of a size that is a power of two
 	owner Owner
@@ -36,7 +36,7 @@ type snapshot struct {
 // snapshotPools have copies of 1<<(minSnapshotBits+i) bytes.
 var snapshotPools [maxSnapshotBits - minSnapshotBits + 1]sync.Pool
 
-const minSnapshotBits, maxSnapshotBits = 12, 18 // 4 KiB, and 256 KiB: maxTrainBytes
+const minSnapshotBits, maxSnapshotBits = 12, 18 // 4 KiB, and 256 KiB: maxBatchBytes
 
 // take copies p, the payload of n segments, whose owner is told when they are done with.
 func (s *Snapshots) take(p []byte, n int, owner Owner) *snapshot {

@@ -3,9 +3,9 @@ package ddp
 import "encoding/binary"
 
 const (
-	// MaxTrain bounds the number of segments of a Train, maxTrainBytes their payload.
+	// MaxTrain bounds the number of segments of a Train, maxBatchBytes their payload.
 	MaxTrain      = 176
-	maxTrainBytes = 256 << 10
+	maxBatchBytes = 256 << 10
 	// MaxTrainFrame is the size of the longest frame of a Train in bytes.
 	MaxTrainFrame = Headroom + UntaggedHeaderLen
 )
@@ -66,13 +66,13 @@ func (t *Train) Frames(b []byte, first uint16) []byte {
 
 // HasTrain reports whether NextTrain would return a batch.
 func (m *Message) HasTrain(mulpdu int) bool {
-	body, _ := m.train(mulpdu, 2)
+	body, _ := m.batch(mulpdu, 2)
 	return body != nil
 }
 
-// train returns the payload of the next batch of up to most segments and the size of each
+// batch returns the payload of the next batch of up to most segments and the size of each
 // segment; body is nil if the next segments do not make a batch.
-func (m *Message) train(mulpdu, most int) (body []byte, unit int) {
+func (m *Message) batch(mulpdu, most int) (body []byte, unit int) {
 	unit = mulpdu - m.Header.Len()
 	inFrame := frameRoom(m.Header.Len()) // what Next copies
 	if m.Copy || most < 2 || unit <= inFrame || int64(m.Len-m.done) <= int64(unit) {
@@ -80,7 +80,7 @@ func (m *Message) train(mulpdu, most int) (body []byte, unit int) {
 	}
 	b := m.rest()
 	b = b[:min(uint64(len(b)), uint64(m.Len-m.done))]
-	if n := min(most, MaxTrain, max(maxTrainBytes/unit, 2)); len(b) > n*unit {
+	if n := min(most, MaxTrain, max(maxBatchBytes/unit, 2)); len(b) > n*unit {
 		b = b[:n*unit]
 	}
 	if over := len(b) % unit; over <= inFrame || uint64(len(b)) < uint64(m.Len-m.done) {
@@ -96,7 +96,7 @@ func (m *Message) train(mulpdu, most int) (body []byte, unit int) {
 // whether they end the message. It returns 0 and leaves t unchanged if the next segment has
 // to be cut by Next.
 func (m *Message) NextTrain(mulpdu, most int, t *Train) (n int, last bool) {
-	body, unit := m.train(mulpdu, most)
+	body, unit := m.batch(mulpdu, most)
 	if body == nil {
 		return 0, false
 	}

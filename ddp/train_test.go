@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// segments returns the segments of a train, and checks their numbers.
+// segments returns the segments of a Train, and checks their numbers.
 func (t *Train) segments(tb testing.TB, first uint16) (segs [][]byte) {
 	tb.Helper()
 	frames := t.Frames([]byte("before"), first)[6:]
@@ -26,13 +26,13 @@ func (t *Train) segments(tb testing.TB, first uint16) (segs [][]byte) {
 	return segs
 }
 
-// Messages that are cut into trains, as far as they can be, have the same payload at the
+// Messages that are cut into batches, as far as they can be, have the same payload at the
 // same places as those that are cut into segments.
-func TestTrainsAreSegments(t *testing.T) {
+func TestBatchesAreSegments(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	trains := 0
+	batches := 0
 	for i := range 2000 {
 		want, sgl := randomSGL(rng, 1+rng.IntN(4), func() int { return rng.IntN(2) * rng.IntN(20_000) })
 		ref, credit := &owner{}, &owner{}
@@ -46,10 +46,10 @@ func TestTrainsAreSegments(t *testing.T) {
 			has, most := m.HasTrain(mulpdu), rng.IntN(12)
 			n, end := m.NextTrain(mulpdu, most, &tr)
 			if n > 0 != (has && most > 1) {
-				t.Fatalf("a train of %d, of up to %d, where HasTrain says %v", n, most, has)
+				t.Fatalf("a batch of %d, of up to %d, where HasTrain says %v", n, most, has)
 			}
 			if n > 0 {
-				trains++
+				batches++
 				if n < 2 || n > most || n != tr.Segments() || tr.Owner != ref || tr.Unit != mulpdu-header.Len() || tr.Urgent || m.Copy {
 					t.Fatalf("%d segments, of up to %d: %+v", n, most, tr)
 				}
@@ -84,21 +84,21 @@ func TestTrainsAreSegments(t *testing.T) {
 			t.Fatalf("message %d: %d octets of %d, or others", i, len(got), len(want))
 		}
 	}
-	if trains < 1000 {
-		t.Errorf("%d trains", trains)
+	if batches < 1000 {
+		t.Errorf("%d batches", batches)
 	}
 }
 
-// What a train may have is bounded.
-func TestTrainLimits(t *testing.T) {
+// What a Train may have is bounded.
+func TestBatchLimits(t *testing.T) {
 	mem := make([]byte, 4<<20)
 	for _, tt := range []struct{ mulpdu, most, want int }{
 		{1000, 1 << 20, MaxTrain},
 		{1000, MaxTrain - 1, MaxTrain - 1},
 		{1000, 1, 0},
-		{maxTrainBytes/4 + TaggedHeaderLen, 1 << 20, 4},
-		{maxTrainBytes + TaggedHeaderLen, 1 << 20, 2},
-		{maxTrainBytes * 2, 1 << 20, 2},
+		{maxBatchBytes/4 + TaggedHeaderLen, 1 << 20, 4},
+		{maxBatchBytes + TaggedHeaderLen, 1 << 20, 2},
+		{maxBatchBytes * 2, 1 << 20, 2},
 		{maxFrame - Headroom, 1 << 20, 0}, // the payload is in frames
 		{maxFrame - Headroom + 1, 1 << 20, MaxTrain},
 	} {

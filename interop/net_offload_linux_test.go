@@ -17,34 +17,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Roles of this test binary on two hosts: envTrain sends a train of datagrams from host
+// Roles of this test binary on two hosts: envBatch sends a GSO batch of datagrams from host
 // 0 to host 1, envStream a stream of TCP.
 const (
-	envTrain  = "WEFT_INTEROP_TRAIN"
+	envBatch  = "WEFT_INTEROP_BATCH"
 	envStream = "WEFT_INTEROP_STREAM"
 )
 
 func init() {
 	first := os.Getenv("WEFT_NET_HOST") == "0"
-	playRole(envTrain, func(string) error {
+	playRole(envBatch, func(string) error {
 		if first {
-			return sendTrain()
+			return sendBatch()
 		}
-		return receiveTrains()
+		return receiveBatches()
 	})
 	playRole(envStream, func(string) error { return stream(first) })
 }
 
-// What a train is made of.
+// What a batch is made of.
 const (
-	trainPackets = 10
-	trainPacket  = 1000
-	// trainTries is how many trains are sent until one arrives whole: while the machine is
+	batchPackets = 10
+	batchPacket  = 1000
+	// batchTries is how many batches are sent until one arrives whole: while the machine is
 	// busy the network may get one in pieces, and pass it on so.
-	trainTries = 10
+	batchTries = 10
 )
 
-var trainAddr = &net.UDPAddr{IP: net.IPv4(10, 77, 0, 2), Port: 7777}
+var batchAddr = &net.UDPAddr{IP: net.IPv4(10, 77, 0, 2), Port: 7777}
 
 // setUDP sets an option of UDP.
 func setUDP(c *net.UDPConn, option, value int) error {
@@ -56,19 +56,19 @@ func setUDP(c *net.UDPConn, option, value int) error {
 	return errors.Join(err, controlErr)
 }
 
-// sendTrain prints how many bytes of one of its trains the system of host 1 handed over
+// sendBatch prints how many bytes of one of its batches the system of host 1 handed over
 // together at most, and of how many each packet was said to be.
-func sendTrain() error {
-	c, err := net.DialUDP("udp4", nil, trainAddr)
+func sendBatch() error {
+	c, err := net.DialUDP("udp4", nil, batchAddr)
 	if err != nil {
 		return err
 	}
-	if err := setUDP(c, unix.UDP_SEGMENT, trainPacket); err != nil {
+	if err := setUDP(c, unix.UDP_SEGMENT, batchPacket); err != nil {
 		return err
 	}
-	payload := bytes.Repeat([]byte("weft"), trainPackets*trainPacket/4)
+	payload := bytes.Repeat([]byte("weft"), batchPackets*batchPacket/4)
 	best, answer := 0, ""
-	for tries, deadline := 0, time.Now().Add(patience); tries < trainTries && best < len(payload); {
+	for tries, deadline := 0, time.Now().Add(patience); tries < batchTries && best < len(payload); {
 		c.Write(payload)
 		switch size, a, err := largestPiece(c, len(payload)); {
 		case size > best:
@@ -106,9 +106,9 @@ func largestPiece(c *net.UDPConn, enough int) (size int, answer string, err erro
 	return size, answer, nil
 }
 
-// receiveTrains answers with how much came together, and how long each packet was.
-func receiveTrains() error {
-	c, err := net.ListenUDP("udp4", trainAddr)
+// receiveBatches answers with how much came together, and how long each packet was.
+func receiveBatches() error {
+	c, err := net.ListenUDP("udp4", batchAddr)
 	if err != nil {
 		return err
 	}
@@ -140,9 +140,9 @@ func receiveTrains() error {
 	}
 }
 
-// A train leaves a host in one piece, is a number of packets in the network, and reaches
+// A GSO batch leaves a host in one piece, is a number of packets in the network, and reaches
 // the other in one piece; or in pieces, without offload.
-func TestNetCarriesTrains(t *testing.T) {
+func TestNetCarriesBatches(t *testing.T) {
 	bounded(t)
 	testenv.Networks(t)
 	var kernel unix.Utsname
@@ -151,10 +151,10 @@ func TestNetCarriesTrains(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := fmt.Sscanf(unix.ByteSliceToString(kernel.Release[:]), "%d.%d", &major, &minor); err != nil || major < 6 || major == 6 && minor < 2 {
-		testenv.Lacking(t, "trains of datagrams over TUN interfaces need Linux 6.2; this is %s", unix.ByteSliceToString(kernel.Release[:]))
+		testenv.Lacking(t, "batches of datagrams over TUN interfaces need Linux 6.2; this is %s", unix.ByteSliceToString(kernel.Release[:]))
 	}
 	for offload, want := range map[string]string{"true": "10000 1000\n", "false": "1000 0\n"} {
-		out, errs, status := weft(t, "net", "-hosts", "2", "-main", "0", "-stats", "-x", envTrain+"=1", "-offload="+offload, "--", os.Args[0])
+		out, errs, status := weft(t, "net", "-hosts", "2", "-main", "0", "-stats", "-x", envBatch+"=1", "-offload="+offload, "--", os.Args[0])
 		if status != 0 {
 			t.Fatalf("status %d: %s%s", status, out, errs)
 		}
@@ -163,7 +163,7 @@ func TestNetCarriesTrains(t *testing.T) {
 		}
 		var network, host, sent int
 		_, counters, _ := strings.Cut(errs, "\n")
-		if _, err := fmt.Sscan(counters, &network, &host, &sent); err != nil || sent < trainPackets {
+		if _, err := fmt.Sscan(counters, &network, &host, &sent); err != nil || sent < batchPackets {
 			t.Errorf("-offload=%s: %d packets left host 0: %v", offload, sent, err)
 		}
 	}
@@ -209,8 +209,8 @@ func stream(receiver bool) error {
 	}
 }
 
-// Nothing that the network does to packets of a train is seen above TCP.
-func TestNetDamagesPacketsOfTrains(t *testing.T) {
+// Nothing that the network does to packets of a batch is seen above TCP.
+func TestNetDamagesPacketsOfBatches(t *testing.T) {
 	bounded(t)
 	testenv.Networks(t)
 	out, errs, status := weft(t, "net", "-hosts", "2", "-main", "0", "-stats", "-x", envStream+"=1", "-rate", "1gbit",

@@ -78,35 +78,35 @@ func TestLossSendsNoTerminate(t *testing.T) {
 	}
 }
 
-// trainChannel is an openChannel that keeps trains until they are acknowledged.
-type trainChannel struct {
+// batchChannel is an openChannel that keeps batches until they are acknowledged.
+type batchChannel struct {
 	openChannel
-	trains []ddp.Train
-	err    error
+	batches []ddp.Train
+	err     error
 }
 
-func (c *trainChannel) SendTrain(t *ddp.Train) error {
+func (c *batchChannel) SendTrain(t *ddp.Train) error {
 	if c.err != nil {
 		return c.err
 	}
-	c.trains = append(c.trains, *t)
+	c.batches = append(c.batches, *t)
 	return nil
 }
 
-// ack acknowledges the oldest n trains.
-func (c *trainChannel) ack(n int) {
-	done := c.trains[:n]
-	c.trains = c.trains[n:]
+// ack acknowledges the oldest n batches.
+func (c *batchChannel) ack(n int) {
+	done := c.batches[:n]
+	c.batches = c.batches[n:]
 	for _, t := range done {
 		ddp.ReleaseN(t.Owner, t.Segments(), nil)
 	}
 }
 
-// A message goes as trains, as large as the window allows. The last segment of one that
+// A message goes as batches, as large as the window allows. The last segment of one that
 // fills it, and that of the message, are to be acknowledged at once.
-func TestTrainsFitTheWindow(t *testing.T) {
+func TestBatchesFitTheWindow(t *testing.T) {
 	const window, payload = 64, 100 - ddp.TaggedHeaderLen
-	ch := new(trainChannel)
+	ch := new(batchChannel)
 	o := sideOn(t, ch, window)
 	// 150 segments of one piece of memory, one of two pieces, and 9 of the second.
 	mem := make([]byte, 160*payload-1)
@@ -114,7 +114,7 @@ func TestTrainsFitTheWindow(t *testing.T) {
 	under := func(segments ...int) { // urgent ones negative
 		t.Helper()
 		var got []int
-		for _, tr := range ch.trains {
+		for _, tr := range ch.batches {
 			n := tr.Segments()
 			if tr.Urgent {
 				n = -n
@@ -122,7 +122,7 @@ func TestTrainsFitTheWindow(t *testing.T) {
 			got = append(got, n)
 		}
 		if !slices.Equal(got, segments) {
-			t.Fatalf("trains of %d segments under way, want %d", got, segments)
+			t.Fatalf("batches of %d segments under way, want %d", got, segments)
 		}
 	}
 	const quarter = window / 4
@@ -134,8 +134,8 @@ func TestTrainsFitTheWindow(t *testing.T) {
 	ch.sends = 0
 	ch.ack(4)
 	under(quarter, -quarter, quarter, 150-9*quarter, -9) // two, as half was free, and what is left
-	if !ch.trains[4].Header.Last || ch.sends != 1 {
-		t.Errorf("%d sends around one segment that is not contiguous; the last train is the last: %v", ch.sends, ch.trains[4].Header.Last)
+	if !ch.batches[4].Header.Last || ch.sends != 1 {
+		t.Errorf("%d sends around one segment that is not contiguous; the last batch is the last: %v", ch.sends, ch.batches[4].Header.Last)
 	}
 	ch.ack(3)
 	ch.ack(1)

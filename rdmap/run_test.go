@@ -9,7 +9,7 @@ import (
 	"github.com/weftstack/weft/ddp"
 )
 
-// BenchmarkSegments takes in a train of a Write, one by one and as a run.
+// BenchmarkSegments takes in a batch of a Write, one by one and as a run.
 func BenchmarkSegments(b *testing.B) {
 	const n, unit = 44, 1426
 	for _, run := range []bool{false, true} {

@@ -94,7 +94,7 @@ type Config struct {
 	Observer Observer
 }
 
-// batch is how many segments that are not of a train are made under one lock, and then
+// batch is how many segments that are not of a ddp.Train are made under one lock, and then
 // transmitted.
 const batch = 16
 
@@ -165,8 +165,8 @@ type Stream struct {
 	ctl       [MaxTerminate]byte
 	ctlMem    [1]ddp.Mem
 	segs      [batch]ddp.Segment // owned by whoever set sending
-	train     ddp.Train          // likewise: without Body none
-	trains    ddp.TrainChannel   // guarded by mu: ch, if it takes them
+	batched   ddp.Train          // likewise: without Body none
+	batcher   ddp.TrainChannel   // guarded by mu: ch, if it takes them
 	holder    ddp.Holder         // guarded by mu: ch, if it is one
 
 	rsTail   atomic.Uint32 // responses sent, written under mu
@@ -272,7 +272,7 @@ func (s *Stream) Bind(ch ddp.Channel) error {
 		return ErrState
 	}
 	s.ch = ch
-	s.trains, _ = ch.(ddp.TrainChannel)
+	s.batcher, _ = ch.(ddp.TrainChannel)
 	s.holder, _ = ch.(ddp.Holder)
 	return nil
 }
@@ -285,7 +285,7 @@ func (s *Stream) Unbind() error {
 	if s.state != StateIdle {
 		return ErrState
 	}
-	s.ch, s.trains, s.holder = nil, nil, nil
+	s.ch, s.batcher, s.holder = nil, nil, nil
 	return nil
 }
 

@@ -78,12 +78,12 @@ func (s *Stream) transmit() {
 
 // send hands n segments to the channel, which fill made.
 func (s *Stream) send(n int) error {
-	if s.train.Body != nil {
-		err := s.trains.SendTrain(&s.train)
+	if s.batched.Body != nil {
+		err := s.batcher.SendTrain(&s.batched)
 		if err != nil {
-			ddp.ReleaseN(s.train.Owner, n, err)
+			ddp.ReleaseN(s.batched.Owner, n, err)
 		}
-		s.train = ddp.Train{}
+		s.batched = ddp.Train{}
 		return err
 	}
 	segs := s.segs[:n]
@@ -144,9 +144,9 @@ func (s *Stream) fill() (n int) { // mu is held
 			}
 			break
 		}
-		if s.trains != nil && s.cur.msg.HasTrain(mulpdu) {
+		if s.batcher != nil && s.cur.msg.HasTrain(mulpdu) {
 			if n == 0 {
-				n = s.fillTrain(mulpdu)
+				n = s.fillBatch(mulpdu)
 			}
 			if n > 0 {
 				break
@@ -173,16 +173,16 @@ func (s *Stream) fill() (n int) { // mu is held
 	return n
 }
 
-// fillTrain makes a ddp.Train of the current message that fits the window and returns the
-// number of its segments: 0 if the window has room for only one. A train is at most a
+// fillBatch makes a ddp.Train of the current message that fits the window and returns the
+// number of its segments: 0 if the window has room for only one. A batch is at most a
 // quarter of the window, since all of it is acknowledged at once.
-func (s *Stream) fillTrain(mulpdu int) int { // mu is held
+func (s *Stream) fillBatch(mulpdu int) int { // mu is held
 	room := int(s.window - s.inflight.Load())
-	n, last := s.cur.msg.NextTrain(mulpdu, min(room, max(int(s.window)/4, 2)), &s.train)
+	n, last := s.cur.msg.NextTrain(mulpdu, min(room, max(int(s.window)/4, 2)), &s.batched)
 	if s.cur.msg.Snapshots == nil {
 		s.addReferences(int32(n))
 	}
-	s.train.Urgent = n >= room || last || !s.copies.Room()
+	s.batched.Urgent = n >= room || last || !s.copies.Room()
 	if last {
 		s.finish()
 	}

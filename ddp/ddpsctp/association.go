@@ -21,8 +21,8 @@ type link interface {
 	// segments is ddp.Channel's Send, on a stream, whose sequence numbers are
 	// in the frames.
 	segments(sid uint16, segs []ddp.Segment) (int, error)
-	// train is the same for a train, whose first segment has the number ssn.
-	sendTrain(sid, ssn uint16, t *ddp.Train) error
+	// sendSegmented is the same for a batch, whose first segment has the number ssn.
+	sendSegmented(sid, ssn uint16, t *ddp.Train) error
 	// hold counts n bytes, or fewer, against the receive buffer.
 	hold(n int)
 	// maxPayload is the size of the largest message that fits a packet.

@@ -67,7 +67,7 @@ func (l *testLink) segments(sid uint16, segs []ddp.Segment) (int, error) {
 	return len(segs), nil
 }
 
-func (l *testLink) sendTrain(sid, ssn uint16, t *ddp.Train) error {
+func (l *testLink) sendSegmented(sid, ssn uint16, t *ddp.Train) error {
 	segs, _ := ddptest.Cut(t, ssn)
 	for _, data := range segs {
 		l.queue = append(l.queue, message{sid, PPIDSegment, data, t.Owner})

@@ -7,10 +7,10 @@ import (
 	"github.com/weftstack/weft/sctp"
 )
 
-// maxBatch is how many segments that are not of a train are handed to SCTP at a time.
+// maxBatch is how many segments that are not of a batch are handed to SCTP at a time.
 const maxBatch = 11
 
-// train is the owner of a Series.
+// segmentSeries is the owner of the memory of an sctp.Series.
 type segmentSeries struct {
 	owner  ddp.Owner
 	n      int
@@ -27,8 +27,8 @@ func (t *segmentSeries) Released(err error) {
 	ddp.ReleaseN(o, n, err)
 }
 
-// train implements link.
-func (l sctpLink) sendTrain(sid, ssn uint16, t *ddp.Train) error {
+// sendSegmented implements link.
+func (l sctpLink) sendSegmented(sid, ssn uint16, t *ddp.Train) error {
 	o := segmentSeriesPool.Get().(*segmentSeries)
 	o.owner, o.n = t.Owner, t.Segments()
 	err := l.a.TrySendSeries(sctp.Series{Body: t.Body, Unit: t.Unit, Headers: t.Frames(o.frames[:0], ssn)},

@@ -6,8 +6,8 @@ type noOwner struct{ released int }
 
 func (o *noOwner) Released(error) { o.released++ }
 
-// Owners are told of each segment of a train.
-func TestTrainReleased(t *testing.T) {
+// Owners are told of each segment of a batch.
+func TestSegmentsOfABatchAreReleased(t *testing.T) {
 	var owner noOwner
 	tr := &segmentSeries{owner: &owner, n: 7}
 	if tr.Released(nil); owner.released != 7 {

@@ -80,7 +80,7 @@ const (
 )
 
 // Session is a DDP stream session (RFC 5043, Section 6) on one pair of SCTP
-// streams. It is the ddp.Channel of that stream, and takes trains.
+// streams. It is the ddp.Channel of that stream, and takes batches of segments.
 type Session struct {
 	a      *Association
 	sid    atomic.Uint32 // a stream identifier; a collision changes it
@@ -156,7 +156,7 @@ func (s *Session) SendTrain(t *ddp.Train) error {
 		return fmt.Errorf("%w: %d bytes: at most %d", ErrSegment, n, largest)
 	}
 	n := uint32(t.Segments())
-	return s.a.link.sendTrain(s.SID(), uint16(s.next.Add(n)-n), t)
+	return s.a.link.sendSegmented(s.SID(), uint16(s.next.Add(n)-n), t)
 }
 
 // Terminate implements ddp.Channel: it sends a Session Terminate. On a session

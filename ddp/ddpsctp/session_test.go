@@ -510,15 +510,15 @@ func TestMULPDU(t *testing.T) {
 		t.Errorf("segment over the MULPDU: %v", err)
 	}
 	w.a.queue = nil
-	var train ddp.Train
+	var batch ddp.Train
 	m = ddp.Message{SGL: []ddp.Mem{{B: big}}, Len: 2000, Owner: &noOwner{}, Credit: &noOwner{}}
-	m.NextTrain(1427, 2, &train)
-	if err := pa.session.SendTrain(&train); !errors.Is(err, ErrSegment) || len(w.a.queue) > 0 {
-		t.Errorf("train over the MULPDU: %v", err)
+	m.NextTrain(1427, 2, &batch)
+	if err := pa.session.SendTrain(&batch); !errors.Is(err, ErrSegment) || len(w.a.queue) > 0 {
+		t.Errorf("batch over the MULPDU: %v", err)
 	}
-	train.Unit--
-	if err := pa.session.SendTrain(&train); err != nil || len(w.a.queue) != 2 {
-		t.Errorf("train within the MULPDU: %v, %d segments", err, len(w.a.queue))
+	batch.Unit--
+	if err := pa.session.SendTrain(&batch); err != nil || len(w.a.queue) != 2 {
+		t.Errorf("batch within the MULPDU: %v, %d segments", err, len(w.a.queue))
 	}
 }
 

@@ -110,7 +110,7 @@ func (e *End) SendTrain(t *ddp.Train) error {
 		return ErrCut
 	}
 	if t.Segments() < 2 || t.Segments() > ddp.MaxTrain {
-		panic("ddptest: no train")
+		panic("ddptest: not a batch")
 	}
 	segs, bodies := Cut(t, 0)
 	for i, seg := range segs {

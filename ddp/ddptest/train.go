@@ -2,7 +2,7 @@ package ddptest
 
 import "github.com/weftstack/weft/ddp"
 
-// Cut returns the segments of a train with their frames, of which the first begins with
+// Cut returns the segments of a Train with their frames, of which the first begins with
 // first, and the part of each that is payload.
 func Cut(t *ddp.Train, first uint16) (segs, bodies [][]byte) {
 	n := t.Segments()
@@ -16,5 +16,5 @@ func Cut(t *ddp.Train, first uint16) (segs, bodies [][]byte) {
 	return segs, bodies
 }
 
-// Plain is a channel without trains.
+// Plain is a channel without batches.
 type Plain struct{ ddp.Channel }

@@ -40,7 +40,7 @@ const (
 // packets (UDP_SEGMENT of udp(7), TCP segmentation offload) and to add up checksums.
 // It reports whether the frame was well-formed; of one that is not nothing is passed.
 // Packets are in the memory of frame, which is overwritten, and are valid until yield
-// returns. Trains over IPv6 are passed on whole.
+// returns. GSO batches over IPv6 are passed on whole.
 func Split(frame []byte, yield func(pkt []byte)) bool {
 	if len(frame) < OffloadHeader {
 		return false
@@ -130,7 +130,7 @@ type Joiner struct {
 // Limits of a Joiner.
 const (
 	maxPending      = 32 // under construction
-	maxTrainPackets = 64 // what a receiver's kernel expects at most
+	maxBatchPackets = 64 // what a receiver's kernel expects at most
 )
 
 // gsoPacket is a frame to which packets of a flow are added.
@@ -237,7 +237,7 @@ func (j *Joiner) joinable(pkt []byte) bool {
 // takes reports whether a packet of the flow may follow.
 func (t *gsoPacket) takes(pkt []byte, head int) bool {
 	first := t.frame[OffloadHeader:]
-	if head != t.head || len(pkt)-head > t.size || len(first)+len(pkt)-head > MaxPacket || t.packets == maxTrainPackets {
+	if head != t.head || len(pkt)-head > t.size || len(first)+len(pkt)-head > MaxPacket || t.packets == maxBatchPackets {
 		return false
 	}
 	if first[1] != pkt[1] || first[6] != pkt[6] || first[8] != pkt[8] { // TOS, DF, TTL

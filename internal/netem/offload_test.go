@@ -62,7 +62,7 @@ func numbers(n int) []byte {
 	return b
 }
 
-// vnet puts the header before a packet that is a train, with what hosts leave to the
+// vnet puts the header before a packet that is a GSO batch, with what hosts leave to the
 // card undone.
 func vnet(kind byte, size int, pkt []byte) []byte {
 	f := append(make([]byte, OffloadHeader), pkt...)
@@ -127,7 +127,7 @@ func TestSplitSegments(t *testing.T) {
 	}
 }
 
-// What is no train passes as it is but for the checksum that the host left out.
+// What is no batch passes as it is but for the checksum that the host left out.
 func TestSplitPassesOthers(t *testing.T) {
 	whole := datagram(t, 7, 1, numbers(100))
 	samePackets(t, split(t, append(make([]byte, OffloadHeader), whole...)), [][]byte{whole})
@@ -180,14 +180,14 @@ func TestJoinDatagrams(t *testing.T) {
 	b := [][]byte{datagram(t, 2, 1, numbers(900)), datagram(t, 2, 2, numbers(900))}
 	frames := joined(true, a[0], b[0], a[1], a[2], b[1], a[0])
 	if len(frames) != 3 {
-		t.Fatalf("%d frames, want two trains, and one that follows a shorter packet", len(frames))
+		t.Fatalf("%d frames, want two batches, and one that follows a shorter packet", len(frames))
 	}
 	samePackets(t, split(t, frames[0]), a)
 	samePackets(t, split(t, frames[1]), b)
 	samePackets(t, split(t, frames[2]), a[:1])
 	if want := vnet(vnetUDP, 900, datagram(t, 2, 1, slices.Concat(numbers(900), numbers(900)))); !bytes.Equal(frames[1][4:], want[4:]) ||
 		!bytes.Equal(frames[1][:2], want[:2]) || binary.NativeEndian.Uint16(frames[1][2:]) != 28 {
-		t.Errorf("a train is\n% x, want\n% x", frames[1][:60], want[:60])
+		t.Errorf("a batch is\n% x, want\n% x", frames[1][:60], want[:60])
 	}
 	if n := len(joined(true, b[0], a[0])) + len(joined(true, datagram(t, 1, 1, numbers(999)), a[0], a[1])); n != 4 {
 		t.Errorf("%d frames of two flows, and of one whose packets get longer", n)
@@ -269,8 +269,8 @@ func TestJoinLeavesOthersAlone(t *testing.T) {
 
 func TestJoinLimits(t *testing.T) {
 	small := datagram(t, 1, 1, numbers(10))
-	frames := joined(true, slices.Repeat([][]byte{small}, maxTrainPackets+1)...)
-	if len(frames) != 2 || len(split(t, frames[0])) != maxTrainPackets {
+	frames := joined(true, slices.Repeat([][]byte{small}, maxBatchPackets+1)...)
+	if len(frames) != 2 || len(split(t, frames[0])) != maxBatchPackets {
 		t.Errorf("%d frames of small packets", len(frames))
 	}
 	long := datagram(t, 1, 1, numbers(20000))
@@ -284,7 +284,7 @@ func TestJoinLimits(t *testing.T) {
 		j.Add(i, small)
 	}
 	if written != maxPending {
-		t.Errorf("%d packets were written when there were %d trains", written, maxPending+1)
+		t.Errorf("%d packets were written when there were %d batches", written, maxPending+1)
 	}
 	if j.Flush(); written != maxPending+1 {
 		t.Errorf("%d packets at the end", written)
@@ -352,7 +352,7 @@ func TestOffloadAllocatesNothing(t *testing.T) {
 		Split(buf[:copy(buf, frame)], add)
 		j.Flush()
 	}); n != 0 {
-		t.Errorf("%v allocations per train", n)
+		t.Errorf("%v allocations per batch", n)
 	}
 }
 
@@ -431,7 +431,7 @@ func ExampleJoiner() {
 	// 528 bytes
 }
 
-// One packet of a train of 20, cut out and joined again.
+// One packet of a batch of 20, cut out and joined again.
 func BenchmarkOffload(b *testing.B) {
 	frame := vnet(vnetUDP, 1452, datagram(b, 7, 1, numbers(20*1452)))
 	j := NewJoiner(true, func(int, []byte, int) {})

@@ -152,7 +152,7 @@ func TestSackWaitsForTheEndOfASegmentedSend(t *testing.T) {
 	}
 }
 
-// Trains go on while a SACK waits: until it has waited for long enough, or another packet
+// Batches go on while a SACK waits: until it has waited for long enough, or another packet
 // came.
 func TestSackWaitsOverManyBatches(t *testing.T) {
 	for name, f := range map[string]struct {

@@ -83,7 +83,7 @@ func TestTooLargeSegmentsKeepOffload(t *testing.T) {
 	}
 }
 
-func TestEqualTrainsAvoidSegmentationOnBrokenKernels(t *testing.T) {
+func TestEqualBatchesAvoidSegmentationOnBrokenKernels(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	c := a.Conn.(*conn)
 	if !c.gso.Load() || !b.Info().GRO {

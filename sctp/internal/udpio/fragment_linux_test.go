@@ -7,7 +7,7 @@ import (
 
 // Datagrams that IP may fragment arrive whole, on IPv6 too, and batches that are
 // sent meanwhile neither get lost nor lose their offload.
-func TestFragmentsBesideTrains(t *testing.T) {
+func TestFragmentsBesideBatches(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
 		a, b := listen(t, addr, Options{}), listen(t, addr, Options{})
 		gso := a.Info().GSO

@@ -157,7 +157,7 @@ func TestPayloadOfIPv4(t *testing.T) {
 	}
 }
 
-func TestTrainsOverIPDoNotAllocate(t *testing.T) {
+func TestBatchesOverIPDoNotAllocate(t *testing.T) {
 	a, b := listenIPs(t, "127.77.1.8"), listenIPs(t, "127.77.1.9")
 	msg, m := pattern(10*1480), &Meta{Remote: b.LocalAddr(), SegSize: 1480}
 	b.mu.Lock()

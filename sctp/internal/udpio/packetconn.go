@@ -26,7 +26,7 @@ type batchConn interface {
 type packetConn struct {
 	pc    net.PacketConn
 	ap    addrPortConn  // nil if pc does not have it
-	train batchConn     // nil if pc does not have it
+	batch batchConn     // nil if pc does not have it
 	df    func(on bool) // sets DF, nil if pc cannot
 	local netip.AddrPort
 	ip    bool // of SCTP over IP
@@ -47,7 +47,7 @@ func FromPacketConn(pc net.PacketConn, o Options) (Conn, error) {
 func newPacketConn(pc net.PacketConn) *packetConn {
 	c := &packetConn{pc: pc, local: addrPortOf(pc.LocalAddr())}
 	c.ap, _ = pc.(addrPortConn)
-	c.train, _ = pc.(batchConn)
+	c.batch, _ = pc.(batchConn)
 	_, c.ip = pc.(ipConn)
 	return c
 }
@@ -75,8 +75,8 @@ func (c *packetConn) Read(mu sync.Locker, bufs []*slab.Buf, metas []Meta) (int, 
 	var err error
 	*m = Meta{}
 	switch {
-	case c.train != nil:
-		n, m.SegSize, m.Local, m.Remote, m.ECN, err = c.train.ReadTrain(buf.B)
+	case c.batch != nil:
+		n, m.SegSize, m.Local, m.Remote, m.ECN, err = c.batch.ReadTrain(buf.B)
 	case c.ap != nil:
 		n, m.Remote, err = c.ap.ReadFromUDPAddrPort(buf.B)
 	default:
@@ -120,11 +120,11 @@ func (c *packetConn) Info() Info                { return Info{} }
 func (c *packetConn) Close() error              { return c.pc.Close() }
 
 func (c *packetConn) Write(b []byte, m *Meta) error {
-	if c.train != nil {
+	if c.batch != nil {
 		if m.Fragment {
-			return c.train.WriteFragmented(b, m.Local, m.Remote, m.ECN)
+			return c.batch.WriteFragmented(b, m.Local, m.Remote, m.ECN)
 		}
-		return c.train.WriteTrain(b, m.SegSize, m.Local, m.Remote, m.ECN)
+		return c.batch.WriteTrain(b, m.SegSize, m.Local, m.Remote, m.ECN)
 	}
 	if m.Fragment && c.df != nil {
 		c.df(false)

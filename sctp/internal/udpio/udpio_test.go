@@ -103,7 +103,7 @@ func pattern(n int) []byte {
 	return b
 }
 
-func TestTrainsArriveWhole(t *testing.T) {
+func TestBatchesArriveWhole(t *testing.T) {
 	for _, tc := range []struct {
 		name, a, b string
 		o          Options
@@ -298,7 +298,7 @@ func TestCloseEndsRead(t *testing.T) {
 	}
 }
 
-func TestWriteRefusesLongTrains(t *testing.T) {
+func TestWriteRefusesLongBatches(t *testing.T) {
 	c := listen(t, "127.0.0.1:0", Options{})
 	if _, ok := c.Conn.(*packetConn); ok {
 		t.Skip("no limit")
@@ -343,7 +343,7 @@ func TestRouteMTU(t *testing.T) {
 	}
 }
 
-func TestKernelsThatCorruptEqualTrains(t *testing.T) {
+func TestKernelsThatCorruptEqualBatches(t *testing.T) {
 	for release, want := range map[string]bool{
 		"6.18.44-fc": false, "7.0.0": true, "7.0": true, "7.1.4-generic": true, "7.1.5": false,
 		"7.2.0": false, "5.10.0-28-amd64": false, "": false, "x": false, "7.1.4.5": true,

@@ -22,7 +22,7 @@ const netnsDir = "/run/netns"
 type emHost struct {
 	name  string
 	tuns  []int // by network
-	udp   bool  // the interfaces take trains of datagrams
+	udp   bool  // the interfaces take GSO batches of datagrams
 	calls chan func()
 }
 
@@ -115,8 +115,8 @@ func (h *emHost) close() {
 
 // openTUN makes a TUN interface in this thread's namespace. Reads and writes of
 // the descriptor move one frame each, as package netem describes them, and do not
-// block. With offload the host leaves checksums and cutting trains up to its reader,
-// as far as the kernel can: udp says whether trains of datagrams as well, from Linux
+// block. With offload the host leaves checksums and cutting batches up to its reader,
+// as far as the kernel can: udp says whether GSO batches of datagrams as well, from Linux
 // 6.2 on.
 func openTUN(name string, offload bool) (fd int, udp bool, err error) {
 	fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)

@@ -375,7 +375,7 @@ func (s *Scoreboard) OnLossTimer(now clock.Time, path int, canSend bool) (loss, 
 	if s.marked.Len() > 0 {
 		return false, true // what is lost goes first, see LossDeadline
 	}
-	if s.unsent > 0 { // what waits in a train is to leave
+	if s.unsent > 0 { // the open batch is to leave
 		k.probeOut, k.probeRtx, k.probeEnd = true, false, s.next
 		return false, true
 	}
