@@ -49,7 +49,7 @@ type Association struct {
 
 	deadline *timerSlot   // nil until it is needed; guarded by mu
 	armed    clock.Time   // what deadline was set to last, 0 if it has passed; guarded by mu
-	addrGen  uint32       // of the local addresses, see follower; guarded by mu
+	addrGen  uint32       // of the local addresses, see addrMonitor; guarded by mu
 	idle     clock.Time   // when user data last moved; guarded by mu
 	counted  int64        // what it has of the transport's memory; guarded by mu
 	admitBy  clock.Time   // when the probation ends, 0 if there is none; guarded by mu

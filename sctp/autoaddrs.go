@@ -35,7 +35,7 @@ type AutoAddrs struct {
 
 // hostAddrs is the default of AutoAddrs.List. Its peers cannot reach a host that
 // has lost its addresses by those of the loopback interface.
-func (f *follower) hostAddrs() ([]netip.Addr, error) {
+func (m *addrMonitor) hostAddrs() ([]netip.Addr, error) {
 	ifs, err := net.Interfaces()
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (f *follower) hostAddrs() ([]netip.Addr, error) {
 			}
 			ip, ok := netip.AddrFromSlice(n.IP)
 			switch ip = ip.Unmap(); {
-			case !ok || !f.takes(ip):
+			case !ok || !m.takes(ip):
 			case ip.IsGlobalUnicast():
 				list = append(list, ip)
 			case ip.IsLoopback():
@@ -64,14 +64,15 @@ func (f *follower) hostAddrs() ([]netip.Addr, error) {
 			}
 		}
 	}
-	if f.global = f.global || len(list) > 0; f.global {
+	if m.global = m.global || len(list) > 0; m.global {
 		return list, nil
 	}
 	return loopback, nil
 }
 
-// follower keeps the sockets and associations of a transport up to date.
-type follower struct {
+// addrMonitor watches the addresses of the host, and keeps the sockets and associations of a
+// transport up to date.
+type addrMonitor struct {
 	AutoAddrs
 	t      *Transport
 	any    netip.AddrPort // what the sockets stand for: its family and port
@@ -80,41 +81,41 @@ type follower struct {
 	stop   chan struct{}
 }
 
-// newFollower returns nil if cfg wants none.
-func newFollower(t *Transport, cfg *TransportConfig) (*follower, error) {
+// newAddrMonitor returns nil if cfg wants none.
+func newAddrMonitor(t *Transport, cfg *TransportConfig) (*addrMonitor, error) {
 	if cfg.AutoAddrs == nil {
 		return nil, nil
 	}
-	f := &follower{AutoAddrs: *cfg.AutoAddrs, t: t, gen: 1, stop: make(chan struct{}),
+	m := &addrMonitor{AutoAddrs: *cfg.AutoAddrs, t: t, gen: 1, stop: make(chan struct{}),
 		any: netip.AddrPortFrom(netip.IPv6Unspecified(), DefaultUDPPort)}
 	switch {
 	case len(cfg.Conns) > 0, len(cfg.IPAddrs) > 0, len(cfg.LocalAddrs) > 1, len(cfg.LocalAddrs) == 1 && !cfg.LocalAddrs[0].Addr().IsUnspecified():
 		return nil, ErrConfig // "it only affects sockets that are bound to all addresses"
 	case len(cfg.LocalAddrs) == 1:
-		f.any = cfg.LocalAddrs[0]
+		m.any = cfg.LocalAddrs[0]
 	}
-	if f.Interval <= 0 {
-		f.Interval = DefaultAddrInterval
+	if m.Interval <= 0 {
+		m.Interval = DefaultAddrInterval
 	}
-	if f.List == nil {
-		f.List = f.hostAddrs
+	if m.List == nil {
+		m.List = m.hostAddrs
 	}
-	return f, nil
+	return m, nil
 }
 
 // takes reports whether an address is of a family to have.
-func (f *follower) takes(ip netip.Addr) bool { return ip.Is4() || f.any.Addr().Is6() }
+func (m *addrMonitor) takes(ip netip.Addr) bool { return ip.Is4() || m.any.Addr().Is6() }
 
 // wanted returns the addresses to have.
-func (f *follower) wanted() []netip.AddrPort {
-	list, err := f.List()
+func (m *addrMonitor) wanted() []netip.AddrPort {
+	list, err := m.List()
 	if err != nil {
 		return nil
 	}
 	var all []netip.AddrPort
 	for _, ip := range list {
 		ip = ip.Unmap()
-		if a := netip.AddrPortFrom(ip, f.any.Port()); f.takes(ip) && !slices.Contains(all, a) {
+		if a := netip.AddrPortFrom(ip, m.any.Port()); m.takes(ip) && !slices.Contains(all, a) {
 			all = append(all, a)
 		}
 	}
@@ -122,12 +123,12 @@ func (f *follower) wanted() []netip.AddrPort {
 }
 
 // listen opens a socket.
-func (f *follower) listen(addr netip.AddrPort) (udpio.Conn, error) {
-	o := f.t.socketOptions()
-	if f.Listen == nil {
+func (m *addrMonitor) listen(addr netip.AddrPort) (udpio.Conn, error) {
+	o := m.t.socketOptions()
+	if m.Listen == nil {
 		return udpio.Listen(addr, o)
 	}
-	pc, err := f.Listen(addr)
+	pc, err := m.Listen(addr)
 	if err != nil {
 		return nil, err
 	}
@@ -140,18 +141,18 @@ func (f *follower) listen(addr netip.AddrPort) (udpio.Conn, error) {
 
 // open opens the sockets to begin with: those that can be, but one at least. The
 // first decides on a port that is free.
-func (f *follower) open() (list []*socket, failed error) {
-	for _, a := range f.wanted() {
+func (m *addrMonitor) open() (list []*socket, failed error) {
+	for _, a := range m.wanted() {
 		if len(list) == address.MaxLocal {
 			break
 		}
-		c, err := f.listen(netip.AddrPortFrom(a.Addr(), f.any.Port()))
+		c, err := m.listen(netip.AddrPortFrom(a.Addr(), m.any.Port()))
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}
-		list = append(list, newSocket(f.t, c))
-		f.any = netip.AddrPortFrom(f.any.Addr(), c.LocalAddr().Port())
+		list = append(list, newSocket(m.t, c))
+		m.any = netip.AddrPortFrom(m.any.Addr(), c.LocalAddr().Port())
 	}
 	switch {
 	case len(list) > 0:
@@ -163,23 +164,23 @@ func (f *follower) open() (list []*socket, failed error) {
 }
 
 // run follows the host until the transport is closed.
-func (f *follower) run() {
-	defer f.t.readers.Done()
-	tick := time.NewTicker(f.Interval)
+func (m *addrMonitor) run() {
+	defer m.t.readers.Done()
+	tick := time.NewTicker(m.Interval)
 	defer tick.Stop()
 	for {
 		select {
-		case <-f.stop:
+		case <-m.stop:
 			return
 		case <-tick.C:
-			f.follow()
+			m.update()
 		}
 	}
 }
 
-// follow makes the sockets and the associations what the host is like now.
-func (f *follower) follow() {
-	want, have := f.wanted(), f.t.LocalAddrs()
+// update makes the sockets and the associations what the host is like now.
+func (m *addrMonitor) update() {
+	want, have := m.wanted(), m.t.LocalAddrs()
 	if len(want) == 0 {
 		return
 	}
@@ -188,8 +189,8 @@ func (f *follower) follow() {
 		if slices.Contains(have, a) || len(stay) == address.MaxLocal {
 			continue
 		}
-		if c, err := f.listen(a); err == nil {
-			if _, err = f.t.addConn(c); err == nil {
+		if c, err := m.listen(a); err == nil {
+			if _, err = m.t.addConn(c); err == nil {
 				stay = append(stay, a)
 			}
 		}
@@ -198,19 +199,19 @@ func (f *follower) follow() {
 		return
 	}
 	if len(stay) != len(have) || slices.ContainsFunc(stay, func(a netip.AddrPort) bool { return !slices.Contains(have, a) }) {
-		f.gen++
+		m.gen++
 	}
-	for _, e := range f.t.demux.endpoints() {
+	for _, e := range m.t.demux.endpoints() {
 		if !e.cfg.ChangeAddrs {
 			continue
 		}
-		for _, a := range f.t.demux.associations(e) {
-			a.follow(f.gen, stay)
+		for _, a := range m.t.demux.associations(e) {
+			a.follow(m.gen, stay)
 		}
 	}
 	for _, a := range have {
 		if !slices.Contains(stay, a) {
-			_ = f.t.RemoveAddr(a)
+			_ = m.t.RemoveAddr(a)
 		}
 	}
 }

@@ -43,7 +43,7 @@ type Transport struct {
 	spinning    poll.Spinning // goroutines that spin until something comes for them
 	loop        poll.Loop     // how they do
 	server      poll.Server   // of those that read the sockets for others
-	follower    *follower     // nil without TransportConfig.AutoAddrs
+	addrMonitor *addrMonitor  // nil without TransportConfig.AutoAddrs
 	flushes     atomic.Int32  // goroutines that transmit
 	opened      clock.Time    // when it was made
 	lost        atomic.Pointer[lostError]
@@ -83,7 +83,7 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 	if t.cfg.BusyPoll == 0 {
 		t.cfg.BusyPoll = DefaultBusyPoll
 	}
-	follower, err := newFollower(t, &t.cfg)
+	monitor, err := newAddrMonitor(t, &t.cfg)
 	if len(cfg.IPAddrs) > 0 && len(cfg.LocalAddrs) > 0 {
 		err = ErrConfig // see socketSet.uniform, to which it need not come
 	}
@@ -93,7 +93,7 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 		}
 		return nil, err
 	}
-	t.follower = follower
+	t.addrMonitor = monitor
 	list, err := t.open()
 	set := newSocketSet(list)
 	if err == nil {
@@ -114,17 +114,17 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 		t.readers.Add(1)
 		go s.readLoop()
 	}
-	if follower != nil {
+	if monitor != nil {
 		t.readers.Add(1)
-		go follower.run()
+		go monitor.run()
 	}
 	return t, nil
 }
 
 // open returns the sockets of the configuration, those opened so far on error.
 func (t *Transport) open() (list []*socket, failed error) {
-	if t.follower != nil {
-		return t.follower.open()
+	if t.addrMonitor != nil {
+		return t.addrMonitor.open()
 	}
 	o := t.socketOptions()
 	for _, pc := range t.cfg.Conns {
@@ -263,8 +263,8 @@ func (t *Transport) end() error {
 		return nil
 	}
 	defer close(t.over)
-	if t.follower != nil {
-		close(t.follower.stop)
+	if t.addrMonitor != nil {
+		close(t.addrMonitor.stop)
 	}
 	for _, e := range endpoints {
 		e.Close()
@@ -360,8 +360,8 @@ func (t *Transport) pathMTU(cfg *Config, peer netip.AddrPort) (start, limit int,
 
 // virtual reports whether no socket is the kernel's: it does not know the routes then.
 func (t *Transport) virtual() bool {
-	if f := t.follower; f != nil {
-		return f.Listen != nil && !t.sockets().canPoll
+	if m := t.addrMonitor; m != nil {
+		return m.Listen != nil && !t.sockets().canPoll
 	}
 	return len(t.cfg.Conns) > 0 && !t.sockets().canPoll && len(t.cfg.LocalAddrs) == 0
 }
