@@ -18,7 +18,7 @@ import (
 // testTime bounds a test.
 const testTime = time.Minute
 
-// fakeComm is a rank of a group whose messages are passed in memory.
+// fakeComm is a communicator that passes messages in memory, as one rank of it has it.
 type fakeComm struct {
 	rank  int
 	boxes [][]chan []byte // by receiver and sender

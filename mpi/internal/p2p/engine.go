@@ -72,6 +72,7 @@ type Config struct {
 	OnDown    func(p *Peer, err error) // called on a goroutine of its own when a peer is gone
 }
 
+// New returns the engine of a rank, with a peer for each rank of the job and no links yet.
 func New(c *Config) *Engine {
 	rank, size := c.Rank, c.Size
 	e := &Engine{
@@ -142,6 +143,8 @@ func (e *Engine) register(c *Comm) {
 	}
 }
 
+// NewContext returns the context with an id, which belongs to no communicator yet. The offset spreads
+// contexts over the streams.
 func NewContext(id uint64) *Context {
 	return &Context{ID: id, offset: uint32((id * 0x9e3779b97f4a7c15) >> 33)}
 }

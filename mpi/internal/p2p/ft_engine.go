@@ -131,8 +131,9 @@ func (e *Engine) InterruptSends(of func(*Context) bool, err error) {
 	}
 }
 
-// withdrawal is a send whose RTS was withdrawn, with its former id. r.id may not be set yet by the
-// goroutine that starts the send.
+// withdrawal is a send that was interrupted before the CTS came, and the id that its RTS carries: the
+// receiver is told to drop that. r.id may not say it, since the goroutine that starts the send may
+// not have set it yet.
 type withdrawal struct {
 	r  *Request
 	id uint64

@@ -143,6 +143,7 @@ func (c *Comm) SendWith(ctx context.Context, r *Request, s Slot, sb []byte, dst,
 	return st, &PartialError{Received: true, Err: errors.Join(serr, rerr)}
 }
 
+// CheckSource returns the error of a receive from src, or nil if it may be posted.
 func (c *Comm) CheckSource(s Slot, src int) error {
 	if src == AnySource {
 		return c.open(s)

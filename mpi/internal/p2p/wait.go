@@ -26,6 +26,7 @@ type WaiterPool struct {
 	Make func() transport.Parker // may be nil
 }
 
+// Get returns a waiter, which goes back by Recycle.
 func (p *WaiterPool) Get() *Waiter {
 	if w, ok := p.pool.Get().(*Waiter); ok {
 		return w
