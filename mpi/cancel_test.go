@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-
-	"github.com/weftstack/weft/mpi/internal/envelope"
-	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // Sends that nobody receives can be cancelled, and leave nothing behind: later
@@ -159,25 +156,6 @@ func TestCancelSendRace(t *testing.T) {
 		}
 		return nil
 	}, WithEager(2000))
-}
-
-// A peer that says a receive, or a send that was not cancelled, is withdrawn
-// breaks the protocol.
-func TestWithdrawnUnasked(t *testing.T) {
-	o, err := buildOptions(TransportInproc, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWorld(0, 2, o, nil)
-	p := w.eng.Peers[1]
-	for _, r := range []*p2p.Request{{Engine: w.eng, Peer: p}, {Engine: w.eng, Peer: p, Context: w.world.comm.Contexts[p2p.SlotUser], Canceling: true}} {
-		v := envelope.Header{Kind: envelope.Canceled, ID: w.eng.IDs.Add(r, p)}
-		var hdr [envelope.MaxLen]byte
-		if _, err := p.Parsers[0].Parse(v.Encode(&hdr)); !errors.Is(err, ErrProtocol) || !r.Finished.Load() {
-			t.Errorf("error %v, request done: %v", err, r.Finished.Load())
-		}
-		p.Parsers[0].Busy = false
-	}
 }
 
 // Sendrecv whose context ends withdraws what nobody has matched, and says so if that is

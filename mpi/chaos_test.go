@@ -168,32 +168,9 @@ func (k *chaos) step() bool {
 func checkEmpty(t *testing.T, k *chaos) bool {
 	t.Helper()
 	for _, w := range k.worlds {
-		e := w.eng
-		if n := e.IDs.Len(); n != 0 {
-			t.Errorf("rank %d: %d ids left", e.Rank, n)
+		if err := w.eng.CheckMessages(); err != nil {
+			t.Errorf("rank %d: %v", w.Rank(), err)
 			return false
-		}
-		for _, x := range e.Contexts {
-			if x.Early != 0 || x.Unexpected.Len != 0 {
-				t.Errorf("rank %d: %d early messages, %d message queues left", e.Rank, x.Early, x.Unexpected.Len)
-				return false
-			}
-			for _, s := range x.Sources {
-				if s.Ahead != 0 || len(s.Held) != 0 {
-					t.Errorf("rank %d: gap left", e.Rank)
-					return false
-				}
-			}
-		}
-		for _, p := range e.Peers {
-			if a, r := p.Announced.Load(), p.Ready.Load(); a != 0 || r != 0 {
-				t.Errorf("rank %d: %d sends to %d wait, %d of its", e.Rank, a, p.Rank, r)
-				return false
-			}
-			if used, owed := p.Used.Load(), p.Owed.Load(); used != owed {
-				t.Errorf("rank %d: peer %d uses %d bytes of which it is owed %d", e.Rank, p.Rank, used, owed)
-				return false
-			}
 		}
 	}
 	return true

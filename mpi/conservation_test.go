@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/testenv"
-	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/sctptest"
 )
@@ -318,12 +317,12 @@ func heapInUse() int64 {
 // idle waits until nothing is left in the engine of a rank.
 func (l *ledger) idle(ctx context.Context, w *World) error {
 	for tries := 0; ; tries++ {
-		left := unsettled(w.eng)
-		if left == "" || ctx.Err() != nil {
+		left := w.eng.CheckIdle()
+		if left == nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if tries > 2000 {
-			return fmt.Errorf("rank %d: %s, and nothing goes on", w.Rank(), left)
+			return fmt.Errorf("rank %d: %w, and nothing goes on", w.Rank(), left)
 		}
 		w.eng.PollOnce()
 		select {
@@ -331,39 +330,6 @@ func (l *ledger) idle(ctx context.Context, w *World) error {
 		case <-ctx.Done():
 		}
 	}
-}
-
-// unsettled says what is left in an engine that should hold nothing.
-func unsettled(e *p2p.Engine) string {
-	if n := e.IDs.Len(); n != 0 {
-		return fmt.Sprintf("%d requests have ids", n)
-	}
-	held := make(map[*p2p.Peer]int64)
-	e.Mu.Lock()
-	defer e.Mu.Unlock()
-	for _, x := range e.Contexts {
-		if x.Internal {
-			continue
-		}
-		if p2p.Slot(x.ID%uint64(p2p.SlotCount)) == p2p.SlotComm { // another rank has begun the next barrier
-			for _, m := range x.Messages(func(*p2p.Message) bool { return true }) {
-				held[m.Peer] += p2p.Cost(int(m.Length))
-			}
-			continue
-		}
-		if x.Early != 0 || x.Unexpected.Len != 0 || x.Posted.Len != 0 || x.Exact+x.AnySource+x.AnyTag+x.AnyBoth != 0 {
-			return fmt.Sprintf("context %#x has %d early messages, %d queues of messages, %d of receives", x.ID, x.Early, x.Unexpected.Len, x.Posted.Len)
-		}
-	}
-	for _, p := range e.Peers {
-		if a, r := p.Announced.Load(), p.Ready.Load(); a != 0 || r != 0 {
-			return fmt.Sprintf("%d sends to rank %d wait, and %d of its", a, p.Rank, r)
-		}
-		if used, owed := p.Used.Load(), p.Owed.Load(); used != owed+held[p] {
-			return fmt.Sprintf("messages of rank %d use %d bytes, of which %d are to be given back", p.Rank, used, owed)
-		}
-	}
-	return ""
 }
 
 // conserver is one goroutine of a rank.

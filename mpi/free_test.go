@@ -7,8 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"testing"
-
-	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // contextsOf counts the matching contexts of a rank.
@@ -60,7 +58,7 @@ func TestFreeCompletesWhatIsPending(t *testing.T) {
 				}
 				blocked <- err
 			}()
-			for waitingIn(d.w.eng, d.comm.Contexts[p2p.SlotUser]) < 2 {
+			for d.comm.Waiting() < 2 {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
@@ -125,11 +123,4 @@ func TestFreeCompletesWhatIsPending(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// waitingIn counts the receives and probes that wait in a context.
-func waitingIn(e *p2p.Engine, x *p2p.Context) int {
-	e.Mu.Lock()
-	defer e.Mu.Unlock()
-	return x.Exact + x.AnyTag + x.AnyBoth + len(x.Probers)
 }

@@ -12,74 +12,6 @@ import (
 	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
-// A peer that breaks the protocol loses its link, and nothing else happens.
-func TestProtocolViolations(t *testing.T) {
-	enc := func(v envelope.Header, body ...byte) []byte {
-		var b [envelope.MaxLen]byte
-		return append(append([]byte(nil), v.Encode(&b)...), body...)
-	}
-	eager := envelope.Header{Kind: envelope.Eager, Source: 1, Context: worldID, Tag: 1, Length: 1}
-	with := func(f func(*envelope.Header)) []byte {
-		v := eager
-		f(&v)
-		return enc(v, 0)
-	}
-	for _, tt := range []struct {
-		name string
-		data []byte
-	}{
-		{"kind 0", make([]byte, 32)},
-		{"kind 200", append([]byte{200}, make([]byte, 31)...)},
-		{"reserved bytes", func() []byte {
-			v := eager
-			v.Kind = envelope.Credit
-			b := enc(v, 0)
-			b[2] = 1
-			return b
-		}()},
-		{"negative tag", with(func(v *envelope.Header) { v.Tag = -1 })},
-		{"huge length", with(func(v *envelope.Header) { v.Length = envelope.MaxMessage + 1 })},
-		{"more than the credit", with(func(v *envelope.Header) { v.Length = 1 << 40 })},
-		{"source outside", with(func(v *envelope.Header) { v.Source = 9 })},
-		{"source of another rank", with(func(v *envelope.Header) { v.Source = 0 })},
-		{"sequence too far ahead", with(func(v *envelope.Header) { v.Flags, v.Seq = envelope.FlagSeq, p2p.MaxAhead })},
-		{"sequence repeated", with(func(v *envelope.Header) { v.Flags, v.Seq = envelope.FlagSeq, ^uint32(0) })},
-		{"body unasked", enc(envelope.Header{Kind: envelope.Data, ID: 1, Length: 1}, 0)},
-		{"handshake again", enc(envelope.Header{Kind: envelope.Handshake, Length: 1}, 0)},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			o, err := buildOptions(TransportInproc, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w := newWorld(0, 2, o, nil)
-			if _, err := w.eng.Peers[1].Parsers[1].Parse(tt.data); !errors.Is(err, ErrProtocol) {
-				t.Errorf("error %v, want ErrProtocol", err)
-			}
-		})
-	}
-}
-
-func TestUnknownCommunicatorsAreBounded(t *testing.T) {
-	o, err := buildOptions(TransportInproc, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWorld(0, 2, o, nil)
-	f := &w.eng.Peers[1].Parsers[1]
-	var hdr [envelope.MaxLen]byte
-	for i := range p2p.MaxUnknown + 1 {
-		v := envelope.Header{Kind: envelope.RTS, Source: 1, Context: uint64(1000+i) << 2, Tag: 1, Length: 1}
-		_, err = f.Parse(v.Encode(&hdr))
-		if (err != nil) != (i == p2p.MaxUnknown) {
-			t.Fatalf("context %d: %v", i, err)
-		}
-	}
-	if !errors.Is(err, ErrProtocol) {
-		t.Errorf("error %v", err)
-	}
-}
-
 func TestAnnouncedMessagesAreBounded(t *testing.T) {
 	k := newChaos(t, 2, rand.New(rand.NewPCG(1, 1)), WithEager(0))
 	c := k.worlds[0].Comm()
@@ -111,42 +43,6 @@ func TestAnnouncedMessagesAreBounded(t *testing.T) {
 	if _, err := q.Parsers[1].Parse(v.Encode(&hdr)); !errors.Is(err, ErrProtocol) {
 		t.Errorf("announcement beyond the limit: %v", err)
 	}
-}
-
-// FuzzMessageParser feeds arbitrary bytes, cut in arbitrary places.
-func FuzzMessageParser(f *testing.F) {
-	var b [envelope.MaxLen]byte
-	v := envelope.Header{Kind: envelope.Eager, Source: 1, Context: worldID, Tag: 1, Length: 3}
-	f.Add(append(append([]byte(nil), v.Encode(&b)...), 1, 2, 3), 5)
-	v.Kind = envelope.RTS
-	f.Add(append([]byte(nil), v.Encode(&b)...), 100)
-	f.Fuzz(func(t *testing.T, data []byte, cut int) {
-		o, err := buildOptions(TransportInproc, []Option{WithUnexpected(1 << 20)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := newWorld(0, 2, o, nil)
-		link := &chaosLink{to: w.eng.Peers[0], rng: rand.New(rand.NewPCG(1, 1))}
-		w.eng.Peers[1].Link = link
-		for range 3 {
-			if _, err := Irecv(w.Comm(), make([]byte, 10), AnySource, AnyTag); err != nil {
-				t.Fatal(err)
-			}
-		}
-		fl := &w.eng.Peers[1].Parsers[1]
-		cut = 1 + int(uint(cut)%64)
-		for len(data) > 0 {
-			k, err := fl.Parse(data[:min(cut, len(data))])
-			if err != nil {
-				return
-			}
-			if k == 0 {
-				t.Fatal("no progress")
-			}
-			data = data[k:]
-		}
-		fl.Abort(errTestOver)
-	})
 }
 
 // On every transport, garbage from a peer ends the link to it, on both sides.

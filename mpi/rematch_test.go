@@ -185,37 +185,6 @@ func TestRematchSendGivenUp(t *testing.T) {
 	}
 }
 
-// Receives that are posted again are before all younger ones, whatever is in between.
-func TestInsertOrdered(t *testing.T) {
-	rng := rand.New(rand.NewPCG(testSeed(t), 1))
-	for range 200 {
-		var tab p2p.Table
-		rs := make([]*p2p.Request, 1+rng.IntN(6))
-		for i := range rs {
-			rs[i] = &p2p.Request{Order: uint64(i)}
-			rs[i].Elem.Request = rs[i]
-		}
-		k := p2p.Key{Src: 1, Tag: 2}
-		for _, i := range rng.Perm(len(rs)) {
-			tab.InsertOrdered(k, &rs[i].Elem)
-		}
-		for _, i := range rng.Perm(len(rs))[:len(rs)/2] {
-			tab.Remove(&rs[i].Elem)
-			tab.InsertOrdered(k, &rs[i].Elem)
-		}
-		for i := range rs {
-			el := tab.Head(k)
-			if el == nil || el.Request != rs[i] {
-				t.Fatalf("element %d is not next", i)
-			}
-			tab.Remove(el)
-		}
-		if tab.Len != 0 {
-			t.Fatal("the table is not empty")
-		}
-	}
-}
-
 // A send whose context has ended is withdrawn by the receiver's word alone: when a
 // receive has matched the message, or Mprobe has taken it, the send succeeds.
 func TestSendGivenUpTooLate(t *testing.T) {

@@ -344,31 +344,6 @@ func TestRendezvousAborted(t *testing.T) {
 	}
 }
 
-// TestFetchedUnasked: a peer that says it has read what it was not offered breaks the
-// protocol.
-func TestFetchedUnasked(t *testing.T) {
-	o, err := buildOptions(TransportInproc, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWorld(0, 2, o, nil)
-	p := w.eng.Peers[1]
-	feed := func(v envelope.Header) error {
-		var hdr [envelope.MaxLen]byte
-		_, err := p.Parsers[0].Parse(v.Encode(&hdr))
-		p.Parsers[0].Busy = false
-		return err
-	}
-	for _, r := range []*p2p.Request{{Engine: w.eng, Peer: p, Buf: make([]byte, 1)}, {Engine: w.eng, Peer: p, Context: w.world.comm.Contexts[p2p.SlotUser]}} {
-		if err := feed(envelope.Header{Kind: envelope.ReadFIN, ID: w.eng.IDs.Add(r, p)}); !errors.Is(err, ErrProtocol) || !r.Finished.Load() {
-			t.Errorf("error %v, request done: %v", err, r.Finished.Load())
-		}
-	}
-	if err := feed(envelope.Header{Kind: envelope.ReadFIN, ID: 1 << 40}); err != nil {
-		t.Errorf("of a request that has ended: %v", err)
-	}
-}
-
 // offerNotes keeps what is offered.
 type offerNotes struct {
 	*rdmaBulk

@@ -7,8 +7,6 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-
-	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // A cancelled receive gets nothing; a cancelled long send is withdrawn, and a
@@ -162,43 +160,6 @@ func TestWaitVariants(t *testing.T) {
 		}
 		return Send(ctx, c, []int32{}, 0, n)
 	})
-}
-
-// atWithdrawal is an exposure that something happens to while it ends.
-type atWithdrawal func()
-
-func (f atWithdrawal) Withdraw() { f() }
-
-// A receive that is given up while the rest of its message comes has failed: what was
-// not placed any more is not taken for received, and what was written for unasked.
-func TestRequestFailsWhileMessageComes(t *testing.T) {
-	o, err := buildOptions(TransportInproc, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWorld(0, 2, o, nil)
-	e, p := w.eng, w.eng.Peers[1]
-	p.Link = p2p.NoLink{}
-	for name, comes := range map[string]func(r *p2p.Request, id uint64){
-		"body": func(r *p2p.Request, _ uint64) {
-			r.Put(0, make([]byte, 8))
-			r.Received()
-		},
-		"written": func(_ *p2p.Request, id uint64) { e.Written(p, id) },
-	} {
-		r := p2p.GetRequest(e)
-		r.Context, r.Buf, r.Length, r.Status.Bytes = p2p.NewContext(7), make([]byte, 8), 8, 8
-		id := e.IDs.Add(r, p)
-		came := false
-		r.Exposed = atWithdrawal(func() {
-			came = true
-			comes(r, id)
-		})
-		r.Fail(context.DeadlineExceeded)
-		if !came || !r.Finished.Load() || r.Err != context.DeadlineExceeded {
-			t.Errorf("%s: done %v with %v, want %v", name, r.Finished.Load(), r.Err, context.DeadlineExceeded)
-		}
-	}
 }
 
 // TestWaitanyRetires waits for requests without taking those out that are done: each

@@ -40,7 +40,7 @@ func (c *Comm) Drop() {
 func (c *Comm) dropContext(x *Context) {
 	e := c.Engine
 	e.Mu.Lock()
-	waits := x.waits()
+	waits := x.waiting() > 0
 	if waits {
 		x.emptied = func() { go c.dropLater(x) } // e.mu is held when it is called
 	}
@@ -73,15 +73,15 @@ func (t *IDTable) receives(x *Context) bool {
 	return slices.ContainsFunc(t.slots, func(s idSlot) bool { return s.r != nil && s.r.Context == x })
 }
 
-// waits reports whether a receive or a probe waits in the context.
-func (x *Context) waits() bool {
-	return x.Exact+x.AnyTag+x.AnyBoth+len(x.Probers) > 0
+// waiting counts the receives and probes that wait in the context.
+func (x *Context) waiting() int {
+	return x.Exact + x.AnyTag + x.AnyBoth + len(x.Probers)
 }
 
 // tellEmpty is called after a receive or a probe has left: it calls emptied if nothing waits any
 // more.
 func (x *Context) tellEmpty() {
-	if x.emptied != nil && !x.waits() {
+	if x.emptied != nil && x.waiting() == 0 {
 		x.emptied()
 		x.emptied = nil
 	}
