@@ -51,7 +51,6 @@ func (r *Queue) AppendFragment(m *message, tsn seq.TSN, ppid uint32, data []byte
 // Appended delivers what was appended to m.
 func (r *Queue) Appended(m *message) {
 	r.deliver(m)
-	r.relieve()
 }
 
 // inOrder makes the record of a fragment.

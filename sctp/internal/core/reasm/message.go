@@ -233,12 +233,11 @@ func (r *Queue) deliver(m *message) {
 	}
 }
 
-// due reports whether m, which is deliverable, has to become ready. Unfinished I-DATA
-// messages also do if the buffer is full (see relieve), those of DATA at the end of a batch
-// (see deliverPart).
+// due reports whether m, which is deliverable, has to become ready now. The partial delivery of
+// a message begins at the end of a receive batch, see deliverPart.
 func (r *Queue) due(m *message) bool {
 	return !m.linked && (m.head != nil || m.aborted) &&
-		(m.complete || m.started || r.cfg.Pieces || r.cfg.Interleaved && m.avail >= r.cfg.partial)
+		(m.complete || m.started || r.cfg.Pieces)
 }
 
 // promote makes num the next message of st, and returns it if some of it is

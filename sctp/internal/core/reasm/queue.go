@@ -276,18 +276,7 @@ func (r *Queue) Add(d *wire.Data, buf *slab.Buf) Result {
 		r.holdBack(st, f)
 		return taken
 	}
-	res := r.place(st, f)
-	r.relieve()
-	return res
-}
-
-// relieve has I-DATA messages be delivered in part if the buffer is full.
-func (r *Queue) relieve() {
-	if r.cfg.Interleaved && r.partials.head != nil && r.window.pressed() {
-		for m := r.partials.head; m != nil; m = r.partials.head {
-			r.link(m)
-		}
-	}
+	return r.place(st, f)
 }
 
 // deliverPart begins the partial delivery of the DATA message that goes on behind the
@@ -299,10 +288,32 @@ func (r *Queue) deliverPart(cum seq.TSN) {
 	if m == nil || m.next != uint32(cum+1) {
 		m = r.open.find(uint64(cum + 1))
 	}
-	if m != nil && m.partial && (m.avail >= r.cfg.partial || r.window.pressed()) {
+	if m != nil && m.partial && r.partDue(m) {
 		r.link(m)
 	}
 }
+
+// maxPartsLooked is how many unfinished I-DATA messages deliverParts looks at in a batch.
+const maxPartsLooked = 64
+
+// deliverParts is deliverPart for I-DATA messages: of several that are unfinished, those with
+// nothing missing before what is there of them, because messages of one stream do not take turns.
+// The next batch looks at others if there are many.
+func (r *Queue) deliverParts(cum seq.TSN) {
+	for range min(r.partials.n, maxPartsLooked) {
+		m := r.partials.head
+		if m.tail.tsn.LessEq(cum) && r.partDue(m) {
+			r.link(m)
+		} else {
+			r.partials.remove(linkPartial, m)
+			r.partials.push(linkPartial, m)
+		}
+	}
+}
+
+// partDue reports whether an unfinished message is to be delivered in part: it is long, or the
+// buffer is full.
+func (r *Queue) partDue(m *message) bool { return m.avail >= r.cfg.partial || r.window.pressed() }
 
 // place puts a fragment where it belongs; it owns f.
 func (r *Queue) place(st *inStream, f *frag) Result {
@@ -369,8 +380,12 @@ func (r *Queue) stream(sid uint16) *inStream {
 // a message whose next fragment was something else, is a protocol violation. A message
 // that is unfinished there may be delivered in part.
 func (r *Queue) CheckUpTo(cum seq.TSN) Result {
-	if !r.cfg.Interleaved && r.partials.head != nil {
-		r.deliverPart(cum)
+	if r.partials.head != nil {
+		if r.cfg.Interleaved {
+			r.deliverParts(cum)
+		} else {
+			r.deliverPart(cum)
+		}
 	}
 	if r.deferAll && r.deferTSN.Less(cum) {
 		cum = r.deferTSN // what came beyond is held back

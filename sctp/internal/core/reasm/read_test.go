@@ -78,6 +78,8 @@ func TestPartialDeliveryInterleaved(t *testing.T) {
 	// RFC 8260: reading one message does not hold up those of other streams.
 	r := newRecv(Config{Interleaved: true, partial: 1})
 	mustAdd(t, r, chunk(1, 0, 0, 0, "B", "a"), chunk(2, 1, 0, 0, "B", "x"))
+	wantNothing(t, r, AnyStream) // before the end of the receive batch
+	wantChecked(t, r, 2)
 	wantRead(t, r, AnyStream, "a", false)
 	wantRead(t, r, AnyStream, "x", false)
 	mustAdd(t, r, chunk(3, 0, 0, 1, "", "b"), chunk(4, 2, 0, 0, "BE", "!"))
@@ -165,9 +167,14 @@ func TestPausePieces(t *testing.T) {
 // message it would leave what fills the gap in a small buffer, until there is no room for the
 // chunk that the rest has to wait for.
 func TestPartialDeliveryBeginsAtCumulativeTSN(t *testing.T) {
-	for name, partial := range map[string]int{"buffer is full": 1 << 20, "message is long": 2000} {
+	for name, cfg := range map[string]Config{
+		"buffer is full":         {Limit: 4000, partial: 1 << 20},
+		"message is long":        {Limit: 4000, partial: 2000},
+		"I-DATA buffer is full":  {Limit: 4000, partial: 1 << 20, Interleaved: true},
+		"I-DATA message is long": {Limit: 4000, partial: 2000, Interleaved: true},
+	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRecv(Config{Limit: 4000, partial: partial})
+			r := newRecv(cfg)
 			m := newTSNMap(1)
 			const begun = 20 // the TSN that begins the unfinished message
 			add := func(d *wire.Data) {
@@ -179,10 +186,10 @@ func TestPartialDeliveryBeginsAtCumulativeTSN(t *testing.T) {
 				m.Observe(seq.TSN(d.TSN))
 				wantChecked(t, r, m.CumTSN())
 			}
-			add(chunk(begun, 0, 0, 0, "BU", strings.Repeat("d", 3000)))
+			add(chunk(begun, 0, begun, 0, "BU", strings.Repeat("d", 3000)))
 			wantNothing(t, r, AnyStream)
 			for n := uint32(1); n < begun; n++ {
-				add(chunk(n, 0, 0, 0, "BEU", strings.Repeat("a", 1300)))
+				add(chunk(n, 0, n, 0, "BEU", strings.Repeat("a", 1300)))
 				var info RecvInfo
 				if k, ok := r.Read(AnyStream, make([]byte, 2000), &info); !ok || k != 1300 || info.TSN != seq.TSN(n) {
 					t.Fatalf("read %d bytes %+v %v, want TSN %d", k, info, ok, n)
@@ -191,12 +198,31 @@ func TestPartialDeliveryBeginsAtCumulativeTSN(t *testing.T) {
 			if k, ok := r.Read(AnyStream, make([]byte, 3001), new(RecvInfo)); !ok || k != 3000 {
 				t.Fatalf("read %d bytes %v, want 3000 of the unfinished message", k, ok)
 			}
-			add(chunk(begun+1, 0, 0, 0, "EU", "e"))
+			add(chunk(begun+1, 0, begun, 1, "EU", "e"))
 			wantRead(t, r, AnyStream, "e", true)
 			if err := r.Verify(); err != nil {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// Of many unfinished I-DATA messages each is looked at in its turn, however many there are behind
+// a gap.
+func TestPartialDeliveryOfMany(t *testing.T) {
+	r := newRecv(Config{Limit: 1 << 20, partial: 4, Interleaved: true})
+	const n = 3 * maxPartsLooked
+	for i := range uint32(n) {
+		mustAdd(t, r, chunk(100+i, 0, 1+i, 0, "BU", "behind"))
+	}
+	mustAdd(t, r, chunk(1, 1, 0, 0, "B", "first"))
+	for range n/maxPartsLooked + 1 {
+		wantChecked(t, r, 1)
+	}
+	wantRead(t, r, AnyStream, "first", false)
+	wantNothing(t, r, AnyStream)
+	if err := r.Verify(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -48,6 +48,10 @@ func (w *window) used() int { return w.held + max(w.idle-w.idleShare(), 0) }
 // less what the last of them took.
 func (w *window) bound() int { return w.limit + w.limit/2 + w.largest + messageRecord }
 
+// most is how much may be held: the last chunk goes beyond bound, with the record of a message, and a
+// FORWARD-TSN may leave the record of what swallows the rest of a message.
+func (w *window) most() int { return w.bound() + w.largest + 2*messageRecord }
+
 // take notes that n bytes of payload were accepted.
 func (w *window) take(n int) { w.credit = max(w.credit-n, 0) }
 

@@ -1,6 +1,10 @@
 package reasm
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+)
 
 func TestForwardAbortsWhatWasBegun(t *testing.T) {
 	for _, idata := range []bool{false, true} {
@@ -149,5 +153,25 @@ func TestHeldBackMessagesAreCharged(t *testing.T) {
 				t.Errorf("%d bytes held after Close", r.window.held)
 			}
 		})
+	}
+}
+
+// A FORWARD-TSN that comes while the buffer is as full as may be adds no more than the record
+// of what swallows the rest of the abandoned message.
+func TestSkippedMessageWithFullBuffer(t *testing.T) {
+	r := newRecv(Config{Limit: 2550})
+	m := newTSNMap(1)
+	n := uint32(1)
+	for ; r.Room(m, seq.TSN(n), 4); n++ {
+		mustAdd(t, r, chunk(n, 0, n-1, 0, "BE", "tiny"))
+		m.Observe(seq.TSN(n))
+	}
+	before := r.window.held
+	r.Forward(seq.TSN(n))
+	if got := r.window.held - before; got != messageRecord {
+		t.Errorf("%d bytes more are held, want the record of %d", got, messageRecord)
+	}
+	if err := r.Verify(); err != nil {
+		t.Error(err)
 	}
 }

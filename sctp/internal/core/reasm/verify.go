@@ -89,7 +89,7 @@ func (r *Queue) Verify() error {
 	if len(msgs) != r.msgs {
 		return fmt.Errorf("%d messages held, counted %d", r.msgs, len(msgs))
 	}
-	if limit := w.bound() + w.largest + messageRecord; w.held > limit || int(w.open()) > w.limit {
+	if w.held > w.most() || int(w.open()) > w.limit {
 		return fmt.Errorf("%d bytes held of %d, %d offered", w.held, w.limit, w.open())
 	}
 	return nil
@@ -107,7 +107,7 @@ func (r *Queue) HasUnfragmented() bool { return r.unfragmented.head != nil }
 // most how many they may, and how many fragments and messages there are.
 func (r *Queue) Held() (bytes, most, frags, msgs int) {
 	w := &r.window
-	return w.held, w.bound() + w.largest + messageRecord, r.frags, r.msgs
+	return w.held, w.most(), r.frags, r.msgs
 }
 
 // SetNext makes num the SSN or MID of the next message of stream sid.
