@@ -83,11 +83,11 @@ func (a *Association) runCallbacksOnce() {
 		}
 		np = 0
 		if up && u.announced && !a.closing {
-			for np < len(pieces) {
-				if !a.core.PopPiece(&pieces[np]) {
-					break
-				}
+			for np < len(pieces) && a.core.PopPiece(&pieces[np]) {
 				np++
+			}
+			if np < len(pieces) && a.core.ResetWaits() {
+				a.core.PerformReset(a.t.now())
 			}
 		}
 		flush := freed && a.core.WantTransmit()

@@ -53,6 +53,14 @@ func (a *Assoc) newReconfig() uint32 {
 	return a.reqs.Next()
 }
 
+// ResetWaits reports whether a reset of the peer's waits for data, or for the user to take all
+// pieces of its streams: after PopPiece has taken the last of them PerformReset performs it.
+func (a *Assoc) ResetWaits() bool { return a.rc.Deferred() && a.state != Closed }
+
+// PerformReset performs a reset of the peer's that needs to wait no longer, if there is one. It
+// may produce events and pieces.
+func (a *Assoc) PerformReset(now clock.Time) { a.rc.Progress(now) }
+
 // ResetStreams restarts the sequence numbers of outgoing streams at 0, all of
 // them if sids is empty (RFC 6525, Section 5.1.2). Messages queued before are
 // still sent under the old numbers; later ones wait for the reset. The result
@@ -242,6 +250,9 @@ func (r reconfigReceiver) DeferReset(sids []uint16, last seq.TSN) {
 func (r reconfigReceiver) DeferredUntil() seq.TSN { return r.a.rx.reasm.DeferredUntil() }
 func (r reconfigReceiver) AdvanceDefer(to seq.TSN) bool {
 	return r.check(r.a.rx.reasm.AdvanceDefer(to))
+}
+func (r reconfigReceiver) Unread(sids []uint16) bool {
+	return r.a.cfg.Pieces && r.a.rx.reasm.Unread(sids)
 }
 func (r reconfigReceiver) Pressed() bool { return r.a.rx.reasm.Pressed() }
 

@@ -224,6 +224,27 @@ func (r *Queue) ResetStreams(sids []uint16) Result {
 	return res
 }
 
+// Unread reports whether there are fragments for the user on any of the streams, on any
+// stream at all if sids is empty.
+func (r *Queue) Unread(sids []uint16) bool {
+	if len(sids) == 0 {
+		for _, st := range r.streams {
+			if st != nil && st.unread() {
+				return true
+			}
+		}
+		return false
+	}
+	for _, sid := range sids {
+		if int(sid) < len(r.streams) && r.streams[sid] != nil && r.streams[sid].unread() {
+			return true
+		}
+	}
+	return false
+}
+
+func (st *inStream) unread() bool { return st.deliverable() || st.unfragmented > 0 }
+
 // each calls do for the streams of sids, or for all that are in use if it is
 // empty.
 func (r *Queue) each(sids []uint16, do func(*inStream)) {

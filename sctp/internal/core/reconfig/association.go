@@ -63,6 +63,9 @@ type Receiver interface {
 	// Undefer takes in what is held back. If keep is set, data of the given streams beyond
 	// TSN last still is held back.
 	Undefer(keep bool, sids []uint16, last seq.TSN) (ok bool)
+	// Unread reports whether a reset of the streams, all if sids is empty, has to wait until
+	// the user has taken what came before it.
+	Unread(sids []uint16) bool
 	// Pressed reports whether there is little room for more data to be held back.
 	Pressed() bool
 	// Restart makes next the TSN that the peer sends next: what is unfinished is dropped as

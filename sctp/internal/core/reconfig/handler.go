@@ -107,6 +107,9 @@ func (h *Handler) Outstanding() bool { return h.outstanding() != nil }
 // HoldsData reports whether a request of the peer's waits for data or for acknowledgements.
 func (h *Handler) HoldsData() bool { return h.in.deferred || h.in.holding }
 
+// Deferred reports whether a reset of the peer's waits for data, or for the user to take it.
+func (h *Handler) Deferred() bool { return h.in.deferred }
+
 // NextSeq returns the sequence number of our next request, and PeerSeq that of the peer's.
 func (h *Handler) NextSeq() uint32 { return h.nextSeq }
 

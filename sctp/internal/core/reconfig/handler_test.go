@@ -72,6 +72,7 @@ type fakeReceiver struct {
 	streams  int
 	cum      seq.TSN
 	holds    bool       // data is held back
+	unread   bool       // the user has not taken everything
 	resets   [][]uint16 // streams that were reset
 	violates bool       // what is held back violates the protocol
 	assoc    *fakeAssoc
@@ -99,6 +100,7 @@ func (r *fakeReceiver) ResetStreams(sids []uint16) bool {
 func (r *fakeReceiver) DeferReset([]uint16, seq.TSN) { r.holds = true }
 func (r *fakeReceiver) DeferredUntil() seq.TSN       { return r.cum }
 func (r *fakeReceiver) AdvanceDefer(seq.TSN) bool    { return r.ok() }
+func (r *fakeReceiver) Unread([]uint16) bool         { return r.unread }
 func (r *fakeReceiver) Pressed() bool                { return false }
 func (r *fakeReceiver) Restart(next seq.TSN) (_, ok bool) {
 	r.holds, r.cum, r.resets = false, next-1, append(r.resets, nil)
@@ -355,6 +357,26 @@ func TestPeersResetWaitsForData(t *testing.T) {
 	}
 	if len(x.as.in) != 1 || !slices.Equal(x.as.in[0], []uint16{9}) {
 		t.Errorf("told of %v", x.as.in)
+	}
+}
+
+// Section 5.2.2: so is a reset of streams on which there is something for the user to take.
+func TestPeersResetWaitsForTheUser(t *testing.T) {
+	x := newHandlerTest(t, Config{})
+	x.rx.unread = true
+	x.take(wire.AppendOutgoingReset(nil, wire.OutgoingReset{ReqSeq: peerTSN, LastTSN: uint32(x.rx.cum)}, []uint16{9}))
+	if r := x.replied(); r.Result != wire.ReConfigInProgress || !x.h.Deferred() || len(x.as.in) != 0 {
+		t.Fatalf("response %+v, told of %v", r, x.as.in)
+	}
+	x.h.Progress(x.now)
+	if len(x.rx.resets) != 0 {
+		t.Fatalf("resets %v before the user had taken what came", x.rx.resets)
+	}
+	x.rx.unread = false
+	x.h.Progress(x.now)
+	x.check()
+	if r := x.replied(); r.Result != wire.ReConfigPerformed || x.h.Deferred() || len(x.as.in) != 1 {
+		t.Errorf("response %+v, told of %v", r, x.as.in)
 	}
 }
 

@@ -206,7 +206,7 @@ func (h *Handler) peerResets(now clock.Time, x *wire.OutgoingReset) wire.ReConfi
 		return wire.ReConfigDenied
 	case !ok:
 		return wire.ReConfigWrongSSN
-	case wait <= 0 && !in.deferred && !h.ResettingTSNs():
+	case wait <= 0 && !in.deferred && !h.ResettingTSNs() && !h.rx().Unread(list):
 		return h.resetIn(list)
 	}
 	// E2. A peer that asks again with a new number before the first request was
@@ -395,14 +395,14 @@ func (h *Handler) peerWantsMore(now clock.Time, seq uint32, n uint16) (_ wire.Re
 	return h.answerWith(now, &request{respSeq: seq, n: 1, parts: [2]part{{kind: wire.ParamAddOutgoing, count: n}}})
 }
 
-// Progress performs resets that had to wait for data, which may have come
-// or been acknowledged, and tells the peer (E5).
+// Progress performs resets that had to wait for data, which may have come, been taken by the
+// user or been acknowledged, and tells the peer (E5).
 func (h *Handler) Progress(now clock.Time) {
 	in := &h.in
 	if h.finishTSNReset() {
 		h.answerAgain(in.holdSeq)
 	}
-	if in.deferred && in.lastTSN.LessEq(h.rx().CumTSN()) && !h.ResettingTSNs() {
+	if in.deferred && in.lastTSN.LessEq(h.rx().CumTSN()) && !h.ResettingTSNs() && !h.rx().Unread(in.streams) {
 		if res := h.resetIn(in.streams); !h.assoc.Closed() {
 			h.finishDeferred(res)
 		}
