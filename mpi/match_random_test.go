@@ -256,7 +256,7 @@ func (s *schedule) compare() {
 		if r.checked {
 			continue
 		}
-		if waits := r.req.request.Elem.Queue != nil; waits != (r.got == nil && !r.cancelled) {
+		if waits := r.req.request.Posted(); waits != (r.got == nil && !r.cancelled) {
 			s.fail("receive %d (%d, %d) waits: %v, reference %+v", r.order, r.src, r.tag, waits, r.got)
 			return
 		}

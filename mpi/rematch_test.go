@@ -148,7 +148,7 @@ func TestRematchCutShort(t *testing.T) {
 			}
 		}
 	}
-	if r.request.Elem.Queue != nil {
+	if r.request.Posted() {
 		t.Fatal("the message has not matched")
 	}
 	k.worlds[0].eng.Peers[1].Down(errors.New("died"))

@@ -23,8 +23,8 @@ func (r *Request) Cancel(err error) bool {
 // cancelSend asks the receiver to forget the message of r.
 func (r *Request) cancelSend() {
 	r.mu.Lock()
-	ask := r.id != 0 && !r.Canceling && !r.Finished.Load()
-	r.Canceling = r.Canceling || ask
+	ask := r.id != 0 && !r.canceling && !r.Finished.Load()
+	r.canceling = r.canceling || ask
 	r.mu.Unlock()
 	if ask {
 		// On the stream of the message, so that it comes after it.
@@ -38,8 +38,8 @@ func (e *Engine) withdraw(p *Peer, id uint64) {
 	var m *Message
 	e.Mu.Lock()
 	for _, x := range e.Contexts {
-		ms := x.Messages(func(m *Message) bool {
-			return m.Peer == p && m.Kind != envelope.Eager && m.id == id && m.whole
+		ms := x.messages(func(m *Message) bool {
+			return m.peer == p && m.kind != envelope.Eager && m.id == id && m.whole
 		})
 		if len(ms) > 0 {
 			m = ms[0]
@@ -51,8 +51,8 @@ func (e *Engine) withdraw(p *Peer, id uint64) {
 	if m == nil {
 		return
 	}
-	if m.Kind == envelope.Sync {
-		p.repay(m.Length)
+	if m.kind == envelope.Sync {
+		p.repay(m.length)
 	}
 	m.recycle()
 	p.control(0, &envelope.Header{Kind: envelope.Canceled, ID: id})
@@ -61,12 +61,12 @@ func (e *Engine) withdraw(p *Peer, id uint64) {
 // withdrawn ends send id, which the receiver has forgotten.
 func (e *Engine) withdrawn(p *Peer, v *envelope.Header) error {
 	id := v.ID
-	r := e.IDs.Remove(id, p)
+	r := e.IDs.remove(id, p)
 	if r == nil {
 		return nil // it has ended for another reason
 	}
 	r.mu.Lock()
-	asked := r.Canceling
+	asked := r.canceling
 	r.mu.Unlock()
 	freed := v.Flags&envelope.FlagFreed != 0
 	if r.Context != nil || !asked && !freed {

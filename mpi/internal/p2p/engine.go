@@ -16,7 +16,7 @@ import (
 // work.
 //
 // Locks: Peer.mu is taken first and held only while a message is queued in the link. Engine.Mu,
-// IDTable.mu and Request.Place are taken last: no link is called and no request completed under
+// idTable.mu and Request.Place are taken last: no link is called and no request completed under
 // them.
 type Engine struct {
 	Rank            int
@@ -28,7 +28,7 @@ type Engine struct {
 	Window          int64           // bytes of unmatched eager messages that each peer may have here
 	Streams         uint32          // streams for envelopes and eager messages, and as many for bodies
 	Progress        Progress
-	IDs             IDTable
+	IDs             idTable
 	Waiters         WaiterPool
 	internalWaiters WaiterPool // for waits of goroutines of the library, which never poll
 	Coalescer       SendCoalescer
@@ -51,9 +51,9 @@ type Engine struct {
 }
 
 const (
-	// MaxUnknown bounds the contexts made by messages for communicators that this rank has not made
+	// maxUnknown bounds the contexts made by messages for communicators that this rank has not made
 	// yet.
-	MaxUnknown = 1 << 14
+	maxUnknown = 1 << 14
 	// maxFreed is how many freed contexts are remembered, so that late messages for them are
 	// dropped.
 	maxFreed = 1 << 10
@@ -80,7 +80,7 @@ func New(c *Config) *Engine {
 		Over: make(chan struct{}), Contexts: make(map[uint64]*Context), method: c.Method, dropped: make(map[uint64]bool),
 	}
 	e.Coalescer.runs = e.Coalescer.run
-	if n := int64(c.Unexpected) / int64(size); n > Cost(0) {
+	if n := int64(c.Unexpected) / int64(size); n > cost(0) {
 		e.Window = n
 	}
 	e.Peers = make([]*Peer, size)
@@ -146,11 +146,11 @@ func (e *Engine) register(c *Comm) {
 // NewContext returns the context with an id, which belongs to no communicator yet. The offset spreads
 // contexts over the streams.
 func NewContext(id uint64) *Context {
-	return &Context{ID: id, offset: uint32((id * 0x9e3779b97f4a7c15) >> 33)}
+	return &Context{id: id, offset: uint32((id * 0x9e3779b97f4a7c15) >> 33)}
 }
 
 // context returns the context of an arriving message, and makes it if the communicator is not known
-// here yet. It returns nil for a freed one, and false if MaxUnknown is reached. e.mu is held.
+// here yet. It returns nil for a freed one, and false if maxUnknown is reached. e.mu is held.
 func (e *Engine) context(id uint64) (*Context, bool) {
 	if x := e.Contexts[id]; x != nil {
 		return x, true
@@ -158,7 +158,7 @@ func (e *Engine) context(id uint64) (*Context, bool) {
 	if slices.Contains(e.Freed, id) {
 		return nil, true
 	}
-	if e.unknown == MaxUnknown {
+	if e.unknown == maxUnknown {
 		return nil, false
 	}
 	x := NewContext(id)
@@ -175,7 +175,7 @@ func (e *Engine) begin(f *Parser, body []byte) (taken int, err error) {
 	case envelope.Eager, envelope.Sync, envelope.RTS:
 		return e.arrive(f, body)
 	case envelope.Data:
-		r := e.IDs.Remove(v.ID, p)
+		r := e.IDs.remove(v.ID, p)
 		if r == nil && v.Flags&envelope.FlagAgain != 0 {
 			return 0, nil // the receive has ended meanwhile
 		}
@@ -183,7 +183,7 @@ func (e *Engine) begin(f *Parser, body []byte) (taken int, err error) {
 			return 0, fmt.Errorf("%w: body that nobody asked for", mpierr.ErrProtocol)
 		}
 		r.RevokeKey()
-		f.dest, f.Receive = destReceive, r
+		f.dest, f.receive = destReceive, r
 	case envelope.CTS, envelope.CTSKey:
 		return 0, e.sendBody(p, v)
 	case envelope.WriteFIN:
@@ -197,7 +197,7 @@ func (e *Engine) begin(f *Parser, body []byte) (taken int, err error) {
 			(*l).OnDoorbell()
 		}
 	case envelope.SyncAck:
-		r := e.IDs.Remove(v.ID, p)
+		r := e.IDs.remove(v.ID, p)
 		if r != nil {
 			r.eventAfterReads()
 		}
@@ -237,7 +237,7 @@ func (e *Engine) arrive(f *Parser, body []byte) (taken int, err error) {
 	src := int32(v.Source)
 	e.Mu.Lock()
 	x := f.last
-	if x == nil || x.ID != v.Context || x.dead != nil {
+	if x == nil || x.id != v.Context || x.dead != nil {
 		var ok bool
 		if x, ok = e.context(v.Context); !ok {
 			e.Mu.Unlock()
@@ -267,7 +267,7 @@ func (e *Engine) arrive(f *Parser, body []byte) (taken int, err error) {
 	early, inOrder := false, v.Flags&envelope.FlagSeq != 0
 	if inOrder {
 		var ok bool
-		if early, ok = x.Arrive(src, v.Seq); !ok {
+		if early, ok = x.arrive(src, v.Seq); !ok {
 			e.Mu.Unlock()
 			return 0, fmt.Errorf("%w: sequence number %d", mpierr.ErrProtocol, v.Seq)
 		}
@@ -281,8 +281,8 @@ func (e *Engine) arrive(f *Parser, body []byte) (taken int, err error) {
 			x.recheck()
 		}
 	}
-	if inOrder && !early && x.Sources[src].Ahead > 0 {
-		x.Advance(src)
+	if inOrder && !early && x.sources[src].ahead > 0 {
+		x.advance(src)
 	}
 	ms := x.taken()
 	e.Mu.Unlock()
@@ -290,7 +290,7 @@ func (e *Engine) arrive(f *Parser, body []byte) (taken int, err error) {
 		if v.Kind == envelope.RTS {
 			e.sendCTS(r, p, v.ID, proposalOf(v))
 		} else {
-			f.dest, f.Receive = destReceive, r
+			f.dest, f.receive = destReceive, r
 		}
 	}
 	e.handAll(ms)
@@ -310,8 +310,8 @@ func (e *Engine) handAll(ms *Message) {
 func (e *Engine) keep(f *Parser, x *Context, early bool, body []byte) (taken int) {
 	v := &f.Envelope
 	m := newMessage()
-	m.ctx, m.Peer, m.src, m.tag, m.seq, m.early = x, f.Peer, int32(v.Source), v.Tag, v.Seq, early
-	m.Kind, m.Length, m.id, m.sig = v.Kind, v.Length, v.ID, v.Sig
+	m.ctx, m.peer, m.src, m.tag, m.seq, m.early = x, f.Peer, int32(v.Source), v.Tag, v.Seq, early
+	m.kind, m.length, m.id, m.sig = v.Kind, v.Length, v.ID, v.Sig
 	if v.Kind == envelope.RTS {
 		m.whole, m.proposal = true, proposalOf(v)
 		f.Peer.Ready.Add(1)
@@ -341,7 +341,7 @@ func (r *Request) setMatch(p *Peer, src, tag int32, length uint64, sig datatype.
 
 // Received completes a receive after the last byte of its message. If fail has been called, the
 // buffer may lack bytes, and the caller of fail completes the receive.
-func (r *Request) Received() {
+func (r *Request) received() {
 	if r.failed.Load() {
 		return
 	}
@@ -365,7 +365,7 @@ func (r *Request) Received() {
 
 // hand delivers m, which is complete and in no queue, to r.
 func (e *Engine) hand(m *Message, r *Request) {
-	p, k, length, id := m.Peer, m.Kind, m.Length, m.id
+	p, k, length, id := m.peer, m.kind, m.length, m.id
 	if k == envelope.RTS {
 		how := m.proposal
 		m.recycle()
@@ -375,7 +375,7 @@ func (e *Engine) hand(m *Message, r *Request) {
 	r.Put(0, m.buf)
 	m.recycle()
 	p.consumed(k, length, id)
-	r.Received()
+	r.received()
 }
 
 // consumed returns the credit of an eager message to its sender, and sends SyncAck for a
@@ -411,7 +411,7 @@ func (e *Engine) messageWhole(m *Message) {
 	case r != nil:
 		e.hand(m, r)
 	case dropped:
-		m.Peer.dropped(m.Kind, m.Length, m.id)
+		m.peer.dropped(m.kind, m.length, m.id)
 		m.recycle()
 	}
 }
@@ -443,7 +443,7 @@ func (e *Engine) sendCTS(r *Request, p *Peer, id uint64, how proposal) {
 	v := envelope.Header{Kind: envelope.CTS, ID: id, Length: uint64(n)}
 	if n == 0 {
 		p.control(0, &v)
-		r.Received()
+		r.received()
 		return
 	}
 	rdma := (how.write || how.offer) && e.Bulk != nil && p.ProcHandle != int32(e.Rank) && r.Reduce.Reducer == nil
@@ -460,7 +460,7 @@ func (e *Engine) sendCTS(r *Request, p *Peer, id uint64, how proposal) {
 	f.ID = v.PeerID
 	if err := p.Failure(); err != nil {
 		// peerDown may have emptied ids before the add.
-		if e.IDs.Remove(v.PeerID, p) != nil {
+		if e.IDs.remove(v.PeerID, p) != nil {
 			e.rematch(r, err)
 		}
 		return

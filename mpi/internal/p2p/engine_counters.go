@@ -31,7 +31,7 @@ func (p *Peer) Counters() PeerCounters {
 	p.mu.Unlock()
 	return PeerCounters{
 		Sent: sent, Writes: TrafficOf(&p.RDMA.Writes), Reads: TrafficOf(&p.RDMA.Reads), Atomics: TrafficOf(&p.RDMA.Atomics),
-		Announced: int(p.Announced.Load()), Credit: p.Credit.Load(), Held: p.Used.Load() - p.Owed.Load(),
+		Announced: int(p.Announced.Load()), Credit: p.Credit.Load(), Held: p.Used.Load() - p.owed.Load(),
 	}
 }
 
@@ -75,9 +75,9 @@ func (e *Engine) Queued() (posted, unexpected int) {
 	defer e.Mu.Unlock()
 	for _, x := range e.Contexts {
 		if x.comm != nil { // else it belongs to a service of the library
-			x.Posted.Each(func(*Elem) { posted++ })
+			x.posted.each(func(*matchElem) { posted++ })
 		}
-		x.Unexpected.Each(func(el *Elem) {
+		x.unexpected.each(func(el *matchElem) {
 			if el == &el.msg.elems[0] {
 				unexpected++
 			}
@@ -92,11 +92,11 @@ func (e *Engine) EachPosted(f func(owner any, s Slot, src, tag int32)) {
 	e.Mu.Lock()
 	defer e.Mu.Unlock()
 	for id, x := range e.Contexts {
-		if x.comm == nil || x.Internal {
+		if x.comm == nil || x.internal {
 			continue
 		}
-		x.Posted.Each(func(el *Elem) {
-			f(x.comm.owner, Slot(id&uint64(SlotMask)), el.Request.src, el.Request.tag)
+		x.posted.each(func(el *matchElem) {
+			f(x.comm.owner, Slot(id&uint64(SlotMask)), el.request.src, el.request.tag)
 		})
 	}
 }

@@ -92,7 +92,7 @@ func (h *Hook) Add(s Service) bool {
 func (h *Hook) wake() {
 	h.mu.Lock()
 	if n := len(h.parked); n > 0 {
-		h.parked[n-1].Signal()
+		h.parked[n-1].signal()
 		h.mu.Unlock()
 		return
 	}

@@ -13,7 +13,7 @@ import (
 // rung reports whether w holds a signal, and takes it.
 func rung(w *Waiter) bool {
 	select {
-	case <-w.Woken:
+	case <-w.woken:
 		return true
 	default:
 		return false
@@ -29,8 +29,8 @@ func (s *pendingService) Wake()  { s.wake.notify() }
 // A pending service is for a goroutine that polls, else for one that has parked, else for the
 // goroutine of the service.
 func TestProgressHook(t *testing.T) {
-	newService := func() *pendingService { return &pendingService{wake: Waiter{Woken: make(chan struct{}, 1)}} }
-	parked := func() *Waiter { return &Waiter{Woken: make(chan struct{}, 1)} }
+	newService := func() *pendingService { return &pendingService{wake: Waiter{woken: make(chan struct{}, 1)}} }
+	parked := func() *Waiter { return &Waiter{woken: make(chan struct{}, 1)} }
 	var d Hook
 	s := newService()
 	if d.Add(s) || d.pending.Load() {
@@ -85,14 +85,14 @@ func TestProgressHookRandom(t *testing.T) {
 	}
 	for range pollers {
 		polls.Go(func() {
-			w := &Waiter{Woken: make(chan struct{}, 1)}
+			w := &Waiter{woken: make(chan struct{}, 1)}
 			for !stop.Load() {
 				d.enter()
 				take()
 				d.leave()
 				d.park(w)
 				select {
-				case <-w.Woken:
+				case <-w.woken:
 				case <-time.After(time.Microsecond):
 				}
 				d.enter()
@@ -104,7 +104,7 @@ func TestProgressHookRandom(t *testing.T) {
 	}
 	ss := make([]*pendingService, 0, services)
 	for range services {
-		s := &pendingService{wake: Waiter{Woken: make(chan struct{}, 1)}}
+		s := &pendingService{wake: Waiter{woken: make(chan struct{}, 1)}}
 		ss = append(ss, s)
 		adds.Go(func() {
 			if !d.Add(s) {
@@ -130,11 +130,11 @@ func TestProgressHookRandom(t *testing.T) {
 func TestWaitsEndUnderTraffic(t *testing.T) {
 	e := &Engine{}
 	p := &e.Progress
-	s := &pendingService{wake: Waiter{Woken: make(chan struct{}, 1)}}
+	s := &pendingService{wake: Waiter{woken: make(chan struct{}, 1)}}
 	p.Init(func() bool { p.Hook.Add(s); return true }, 100*time.Millisecond)
 	p.Hook.Used.Store(true)
 	ctx, stop := context.WithCancel(t.Context())
-	w := &Waiter{Woken: make(chan struct{}, 1)}
+	w := &Waiter{woken: make(chan struct{}, 1)}
 	never := func() bool { return false }
 	// rest has a service pending when it wakes, and returns how often it ran.
 	rest := func(done func() bool) uint32 {
@@ -142,7 +142,7 @@ func TestWaitsEndUnderTraffic(t *testing.T) {
 		seen := p.Hook.Runs.Load()
 		p.Hook.enter()
 		p.Hook.Add(s)
-		w.Signal()
+		w.signal()
 		p.Hook.pollers.Add(-1)
 		var gap poll.Wait
 		if err := p.Rest(ctx, w, &gap, done); err != nil && ctx.Err() == nil {

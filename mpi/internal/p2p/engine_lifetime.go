@@ -67,7 +67,7 @@ func (c *Comm) dropLater(x *Context) {
 }
 
 // receives reports whether a receive of a context waits for a body.
-func (t *IDTable) receives(x *Context) bool {
+func (t *idTable) receives(x *Context) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.ContainsFunc(t.slots, func(s idSlot) bool { return s.r != nil && s.r.Context == x })
@@ -75,7 +75,7 @@ func (t *IDTable) receives(x *Context) bool {
 
 // waiting counts the receives and probes that wait in the context.
 func (x *Context) waiting() int {
-	return x.Exact + x.AnyTag + x.AnyBoth + len(x.Probers)
+	return x.exact + x.anyTag + x.anyBoth + len(x.probers)
 }
 
 // tellEmpty is called after a receive or a probe has left: it calls emptied if nothing waits any
@@ -112,13 +112,13 @@ func (c *Comm) Busy() bool {
 	defer e.Mu.Unlock()
 	found := false
 	for _, s := range []Slot{SlotUser, SlotColl} {
-		c.Contexts[s].Posted.Each(func(*Elem) { found = true })
+		c.Contexts[s].posted.each(func(*matchElem) { found = true })
 	}
 	return found || e.IDs.uses(func(x *Context) bool { return x == c.Contexts[SlotUser] || x == c.Contexts[SlotColl] })
 }
 
 // uses reports whether there is a request of some contexts.
-func (t *IDTable) uses(of func(*Context) bool) bool {
+func (t *idTable) uses(of func(*Context) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.ContainsFunc(t.slots, func(s idSlot) bool {

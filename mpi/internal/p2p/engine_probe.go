@@ -42,7 +42,7 @@ func (c *Comm) StartProbed(r *Request, s Slot, b []byte, m *Message) bool {
 	e.Mu.Lock()
 	if m.lost {
 		e.Mu.Unlock()
-		r.Complete(m.Peer.Failure())
+		r.Complete(m.peer.Failure())
 		return false
 	}
 	m.ctx.take(m, r)
@@ -53,7 +53,7 @@ func (c *Comm) StartProbed(r *Request, s Slot, b []byte, m *Message) bool {
 }
 
 func (m *Message) status() Status {
-	return Status{Source: int(m.src), Tag: int(m.tag), Bytes: int(m.Length)}
+	return Status{Source: int(m.src), Tag: int(m.tag), Bytes: int(m.length)}
 }
 
 // find looks for a message, and for reasons not to wait for one. e.mu is held.
@@ -93,12 +93,12 @@ func (c *Comm) Probe(ctx context.Context, src, tag int, take bool) (st Status, m
 	w := e.Waiters.Get()
 	defer w.Recycle()
 	e.Mu.Lock()
-	x.Probers = append(x.Probers, w)
+	x.probers = append(x.probers, w)
 	e.Mu.Unlock()
 	defer func() {
 		e.Mu.Lock()
-		if i := slices.Index(x.Probers, w); i >= 0 {
-			x.Probers = slices.Delete(x.Probers, i, i+1)
+		if i := slices.Index(x.probers, w); i >= 0 {
+			x.probers = slices.Delete(x.probers, i, i+1)
 			x.tellEmpty()
 		}
 		e.Mu.Unlock()

@@ -117,7 +117,7 @@ func (e *Engine) remoteHandle(n ProcName) (int32, bool) {
 // RemoteWindow returns how many bytes of eager messages this rank accepts from a remote process.
 func (e *Engine) RemoteWindow() int64 {
 	n := e.Window * int64(len(e.Peers)) / remoteWindowShare
-	if n = min(n, e.Window); n <= Cost(0) {
+	if n = min(n, e.Window); n <= cost(0) {
 		return 0
 	}
 	return n

@@ -34,8 +34,8 @@ type Request struct {
 	// Receives.
 	Context  *Context   // nil for other kinds of request
 	src, tag int32      // as posted
-	Elem     Elem       // links of the posted receive queue; guarded by Engine.Mu
-	Order    uint64     // position in the order of posts
+	elem     matchElem  // links of the posted receive queue; guarded by Engine.Mu
+	order    uint64     // position in the order of posts
 	Place    sync.Mutex // guards Buf of a receive while bytes are placed
 	Buf      []byte
 	Exposed  Exposure      // set while RDMA may write to Buf; guarded by Place
@@ -60,7 +60,7 @@ type Request struct {
 	Sent    *Context        // context that it was sent in
 	Offered transport.Offer // set while the peer may read Buf; owned by the goroutine that removes id from Engine.IDs
 
-	Canceling bool  // the receiver was asked to forget the message; guarded by mu
+	canceling bool  // the receiver was asked to forget the message; guarded by mu
 	dropped   error // why the receiver dropped the message without receiving it
 }
 
@@ -95,7 +95,7 @@ func (r *Request) Clear() bool {
 		return false
 	}
 	r.Engine, r.Context, r.Buf, r.Peer, r.id, r.Length = nil, nil, nil, nil, 0, 0
-	r.Sent, r.anySource, r.Internal, r.Canceling = nil, false, false, false
+	r.Sent, r.anySource, r.Internal, r.canceling = nil, false, false, false
 	r.quit, r.probed = nil, false
 	if r.failed.Load() { // fail was called after r was done
 		r.failed.Store(false)
@@ -126,10 +126,10 @@ func (r *Request) Complete(err error) {
 	r.Finished.Store(true)
 	// From here on the owner may recycle r: only its mutex may still be used.
 	if w != nil {
-		w.Signal()
+		w.signal()
 	}
 	for _, w := range more {
-		w.Signal()
+		w.signal()
 	}
 	r.mu.Unlock()
 }
@@ -225,7 +225,7 @@ func (r *Request) Await(ctx context.Context) error {
 	for !r.Finished.Load() {
 		err := r.PendingFailure()
 		if err == nil && r.Internal {
-			err = w.Wait(ctx)
+			err = w.wait(ctx)
 		} else if err == nil {
 			err = prog.Rest(ctx, w, &gap, r.Finished.Load)
 		}

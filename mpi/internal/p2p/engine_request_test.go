@@ -19,7 +19,7 @@ func TestRequestFailsWhileMessageComes(t *testing.T) {
 	for name, comes := range map[string]func(r *Request, id uint64){
 		"body": func(r *Request, _ uint64) {
 			r.Put(0, make([]byte, 8))
-			r.Received()
+			r.received()
 		},
 		"written": func(_ *Request, id uint64) { e.Written(p, id) },
 	} {

@@ -13,8 +13,8 @@ type ServiceContext struct {
 // message can arrive.
 func NewServiceContext(e *Engine, id uint64) *ServiceContext {
 	x := NewContext(id | uint64(SlotColl))
-	x.Internal = true
-	e.Contexts[x.ID] = x
+	x.internal = true
+	e.Contexts[x.id] = x
 	return &ServiceContext{eng: e, x: x}
 }
 
@@ -39,7 +39,7 @@ func (s *ServiceContext) Receive(size int, f func(from *Peer, b []byte)) {
 		e.handAll(ms)
 		if r.AddWaiter(w) {
 			for !r.Finished.Load() {
-				_ = w.Wait(context.Background())
+				_ = w.wait(context.Background())
 			}
 		}
 		if r.Err != nil {

@@ -14,7 +14,7 @@ import (
 // interrupted reports whether operations of the context end when any member of the communicator
 // fails.
 func (x *Context) interrupted() bool {
-	s := Slot(x.ID % uint64(SlotCount))
+	s := Slot(x.id % uint64(SlotCount))
 	return s == SlotColl || s == SlotComm
 }
 
@@ -37,7 +37,7 @@ func (x *Context) isBroken() bool {
 // interrupts reports whether a posted receive fails because of a failure. Those of CreateGroup and
 // IntercommCreate do not: they concern only some of the members.
 func (x *Context) interrupts(r *Request) bool {
-	return x.isBroken() && !(Slot(x.ID%uint64(SlotCount)) == SlotComm && r.tag >= TagSubset)
+	return x.isBroken() && !(Slot(x.id%uint64(SlotCount)) == SlotComm && r.tag >= TagSubset)
 }
 
 // hasAcked reports whether the program has acknowledged the failure of a member. Engine.Mu is held.
@@ -141,7 +141,7 @@ type withdrawal struct {
 
 // interrupt returns the requests of the contexts for which of reports true. Sends that wait for a
 // CTS lose their ids.
-func (t *IDTable) interrupt(of func(*Context) bool) (withdrawn []withdrawal, others []*Request) {
+func (t *idTable) interrupt(of func(*Context) bool) (withdrawn []withdrawal, others []*Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range t.slots {
@@ -165,10 +165,10 @@ func (r *Request) wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.waiting != nil {
-		r.waiting.Signal()
+		r.waiting.signal()
 	}
 	for _, w := range r.more {
-		w.Signal()
+		w.signal()
 	}
 }
 
@@ -181,7 +181,7 @@ func (r *Request) PendingFailure() error {
 	e, x := r.Engine, r.Context
 	e.Mu.Lock()
 	defer e.Mu.Unlock()
-	if r.Finished.Load() || !x.unacked || r.Elem.Queue == nil {
+	if r.Finished.Load() || !x.unacked || !r.Posted() {
 		return nil
 	}
 	if err := x.comm.sourceGone(x, AnySource); err != nil {

@@ -2,10 +2,10 @@ package p2p
 
 import "sync"
 
-// IDTable gives requests ids for messages to peers. An id holds the index of a slot plus one and,
+// idTable gives requests ids for messages to peers. An id holds the index of a slot plus one and,
 // in the upper half, the generation of the slot, so that a late or forged id refers to nothing. The
 // zero table is empty.
-type IDTable struct {
+type idTable struct {
 	mu    sync.Mutex
 	slots []idSlot
 	free  []uint32
@@ -18,7 +18,7 @@ type idSlot struct {
 }
 
 // Add returns an id for r, which only p may use.
-func (t *IDTable) Add(r *Request, p *Peer) uint64 {
+func (t *idTable) Add(r *Request, p *Peer) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var i uint32
@@ -36,7 +36,7 @@ func (t *IDTable) Add(r *Request, p *Peer) uint64 {
 
 // Remove removes and returns the request with an id that p may use, or returns nil if there is
 // none.
-func (t *IDTable) Remove(id uint64, p *Peer) *Request {
+func (t *idTable) remove(id uint64, p *Peer) *Request {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i := uint32(id) - 1
@@ -52,15 +52,15 @@ func (t *IDTable) Remove(id uint64, p *Peer) *Request {
 	return r
 }
 
-func (t *IDTable) clear(i uint32) {
+func (t *idTable) clear(i uint32) {
 	s := &t.slots[i]
 	s.r, s.p = nil, nil
 	s.gen++
 	t.free = append(t.free, i)
 }
 
-// RemoveAll removes and returns the requests with ids that p may use.
-func (t *IDTable) RemoveAll(p *Peer) []*Request {
+// removeAll removes and returns the requests with ids that p may use.
+func (t *idTable) removeAll(p *Peer) []*Request {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var out []*Request
@@ -74,7 +74,7 @@ func (t *IDTable) RemoveAll(p *Peer) []*Request {
 }
 
 // peers returns the peer of each id in use.
-func (t *IDTable) peers() []*Peer {
+func (t *idTable) peers() []*Peer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var out []*Peer
@@ -87,7 +87,7 @@ func (t *IDTable) peers() []*Peer {
 }
 
 // Len returns the number of ids in use.
-func (t *IDTable) Len() int {
+func (t *idTable) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.slots) - len(t.free)

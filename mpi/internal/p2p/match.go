@@ -20,77 +20,77 @@ import (
 // Context is one matching context of a communicator: the posted receives and the
 // unexpected messages.
 type Context struct {
-	ID     uint64
+	id     uint64
 	comm   *Comm  // nil until this rank has made the communicator
 	offset uint32 // spreads contexts over streams
 
-	Posted     Table // posted receives
-	Unexpected Table // unexpected messages, under all keys that may find them
+	posted     matchTable // posted receives
+	unexpected matchTable // unexpected messages, under all keys that may find them
 
 	order            uint64 // number of the next posted receive
-	Exact, AnySource int    // posted receives that name a tag; those of them from AnySource
-	AnyTag, AnyBoth  int    // posted AnyTag receives from one source, from AnySource
-	Sources          []SourceState
-	Early            int       // unexpected messages that are early
-	Probers          []*Waiter // goroutines waiting for any message
+	exact, anySource int    // posted receives that name a tag; those of them from AnySource
+	anyTag, anyBoth  int    // posted AnyTag receives from one source, from AnySource
+	sources          []sourceState
+	early            int       // unexpected messages that are early
+	probers          []*Waiter // goroutines waiting for any message
 	unacked          bool      // a member failed since the last AckFailed
 	dead             error     // the communicator was freed or revoked: what its operations return
 	// emptied is called once nothing waits in the context any more, if its communicator
 	// has been freed; otherwise it is nil.
 	emptied     func()
-	Internal    bool        // belongs to no communicator: see ftService
+	internal    bool        // belongs to no communicator: see ftService
 	exactLength atomic.Bool // messages must fill the buffers of their receives
 	matches     *Message    // messages matched by the current call, see take
 	matchesTail *Message
 }
 
-// SourceState is the sequence-number state of one sender in a context.
-type SourceState struct {
-	Next    uint32              // the first message that has not arrived
-	Ahead   int                 // messages that arrived beyond next
+// sourceState is the sequence-number state of one sender in a context.
+type sourceState struct {
+	next    uint32              // the first message that has not arrived
+	ahead   int                 // messages that arrived beyond next
 	arrived []uint64            // bit set of those messages, indexed by seq modulo its size
-	Held    map[uint32]*Message // those of them that are not matched
+	held    map[uint32]*Message // those of them that are not matched
 }
 
-// MaxAhead bounds how far the sequence numbers of one sender may run ahead of
+// maxAhead bounds how far the sequence numbers of one sender may run ahead of
 // a missing message: 2 MiB of bitmap.
-const MaxAhead = 1 << 24
+const maxAhead = 1 << 24
 
 // Source returns the state of the sender with rank src in the communicator.
-func (x *Context) Source(src int32) *SourceState {
-	if int(src) >= len(x.Sources) {
-		x.Sources = append(x.Sources, make([]SourceState, int(src)+1-len(x.Sources))...)
+func (x *Context) source(src int32) *sourceState {
+	if int(src) >= len(x.sources) {
+		x.sources = append(x.sources, make([]sourceState, int(src)+1-len(x.sources))...)
 	}
-	return &x.Sources[src]
+	return &x.sources[src]
 }
 
 // match removes and returns the oldest posted receive for a message from src with tag. It
 // returns nil if there is none, or if an early message must be held.
 func (x *Context) match(src, tag int32, early bool) *Request {
-	var best *Elem
-	if x.Exact > 0 {
-		best = x.Posted.Head(Key{src, tag})
-		if x.AnySource > 0 {
-			best = older(best, x.Posted.Head(Key{AnySource, tag}))
+	var best *matchElem
+	if x.exact > 0 {
+		best = x.posted.head(matchKey{src, tag})
+		if x.anySource > 0 {
+			best = older(best, x.posted.head(matchKey{AnySource, tag}))
 		}
 	}
-	if x.AnyTag > 0 {
-		best = older(best, x.Posted.Head(Key{src, AnyTag}))
+	if x.anyTag > 0 {
+		best = older(best, x.posted.head(matchKey{src, AnyTag}))
 	}
-	if x.AnyBoth > 0 {
-		best = older(best, x.Posted.Head(Key{AnySource, AnyTag}))
+	if x.anyBoth > 0 {
+		best = older(best, x.posted.head(matchKey{AnySource, AnyTag}))
 	}
-	if best == nil || early && best.Request.tag == AnyTag {
+	if best == nil || early && best.request.tag == AnyTag {
 		return nil
 	}
-	r := best.Request
+	r := best.request
 	x.unpost(r)
 	return r
 }
 
 // older returns the one of two posted receives that was posted first; one may be nil.
-func older(a, b *Elem) *Elem {
-	if a == nil || b != nil && b.Request.Order < a.Request.Order {
+func older(a, b *matchElem) *matchElem {
+	if a == nil || b != nil && b.request.order < a.request.order {
 		return b
 	}
 	return a
@@ -98,14 +98,14 @@ func older(a, b *Elem) *Elem {
 
 // Arrive records that message seq of src has arrived. It reports whether the message is early; ok
 // is false if the peer has violated the protocol.
-func (x *Context) Arrive(src int32, seq uint32) (early, ok bool) {
-	s := x.Source(src)
-	d := seq - s.Next
+func (x *Context) arrive(src int32, seq uint32) (early, ok bool) {
+	s := x.source(src)
+	d := seq - s.next
 	if d == 0 {
-		s.Next++
+		s.next++
 		return false, true
 	}
-	if d >= MaxAhead {
+	if d >= maxAhead {
 		return false, false // repeated (wrapped around), or too far ahead
 	}
 	if need := int(d) + 1; need > 64*len(s.arrived) {
@@ -116,12 +116,12 @@ func (x *Context) Arrive(src int32, seq uint32) (early, ok bool) {
 		return false, false
 	}
 	s.arrived[i/64] |= 1 << (i % 64)
-	s.Ahead++
+	s.ahead++
 	return true, true
 }
 
 // growArrived makes room for the bits of need sequence numbers from s.next.
-func (s *SourceState) growArrived(need int) {
+func (s *sourceState) growArrived(need int) {
 	old := s.arrived
 	words := max(4, 2*len(old))
 	for 64*words < need {
@@ -130,8 +130,8 @@ func (s *SourceState) growArrived(need int) {
 	s.arrived = make([]uint64, words)
 	n := uint32(64 * len(old))
 	for d := uint32(1); d < n; d++ {
-		if i := (s.Next + d) % n; old[i/64]&(1<<(i%64)) != 0 {
-			j := (s.Next + d) % uint32(64*words)
+		if i := (s.next + d) % n; old[i/64]&(1<<(i%64)) != 0 {
+			j := (s.next + d) % uint32(64*words)
 			s.arrived[j/64] |= 1 << (j % 64)
 		}
 	}
@@ -139,15 +139,15 @@ func (s *SourceState) growArrived(need int) {
 
 // add queues the unexpected message m, which matches no posted receive that may have it.
 func (x *Context) add(m *Message) {
-	x.Unexpected.Push(Key{m.src, m.tag}, &m.elems[0])
-	x.Unexpected.Push(Key{AnySource, m.tag}, &m.elems[1])
+	x.unexpected.push(matchKey{m.src, m.tag}, &m.elems[0])
+	x.unexpected.push(matchKey{AnySource, m.tag}, &m.elems[1])
 	if m.early {
-		s := x.Source(m.src)
-		if s.Held == nil {
-			s.Held = make(map[uint32]*Message)
+		s := x.source(m.src)
+		if s.held == nil {
+			s.held = make(map[uint32]*Message)
 		}
-		s.Held[m.seq] = m
-		x.Early++
+		s.held[m.seq] = m
+		x.early++
 	} else {
 		x.addWild(m)
 	}
@@ -156,26 +156,26 @@ func (x *Context) add(m *Message) {
 
 // addWild also queues m under the keys of receives with AnyTag.
 func (x *Context) addWild(m *Message) {
-	x.Unexpected.Push(Key{m.src, AnyTag}, &m.elems[2])
-	x.Unexpected.Push(Key{AnySource, AnyTag}, &m.elems[3])
+	x.unexpected.push(matchKey{m.src, AnyTag}, &m.elems[2])
+	x.unexpected.push(matchKey{AnySource, AnyTag}, &m.elems[3])
 }
 
 // wakeProbers wakes the goroutines that wait in a Probe.
 func (x *Context) wakeProbers() {
-	for _, w := range x.Probers {
-		w.Signal()
+	for _, w := range x.probers {
+		w.signal()
 	}
 }
 
 // removeMessage removes m from all queues.
 func (x *Context) removeMessage(m *Message) {
 	for i := range m.elems {
-		x.Unexpected.Remove(&m.elems[i])
+		x.unexpected.remove(&m.elems[i])
 	}
 	if m.early {
 		m.early = false
-		delete(x.Source(m.src).Held, m.seq)
-		x.Early--
+		delete(x.source(m.src).held, m.seq)
+		x.early--
 	}
 }
 
@@ -183,7 +183,7 @@ func (x *Context) removeMessage(m *Message) {
 // parser does when it is.
 func (x *Context) take(m *Message, r *Request) {
 	m.match, m.next = r, nil
-	r.setMatch(m.Peer, m.src, m.tag, m.Length, m.sig)
+	r.setMatch(m.peer, m.src, m.tag, m.length, m.sig)
 	if !m.whole {
 		return
 	}
@@ -204,20 +204,20 @@ func (x *Context) taken() *Message {
 
 // Advance is called when the gap of src may have closed: held messages that
 // are no longer early are matched, or become visible to wildcard receives.
-func (x *Context) Advance(src int32) {
-	s := x.Source(src)
+func (x *Context) advance(src int32) {
+	s := x.source(src)
 	wild := false
-	for s.Ahead > 0 {
-		i := s.Next % uint32(64*len(s.arrived))
+	for s.ahead > 0 {
+		i := s.next % uint32(64*len(s.arrived))
 		if s.arrived[i/64]&(1<<(i%64)) == 0 {
 			break
 		}
 		s.arrived[i/64] &^= 1 << (i % 64)
-		s.Ahead--
-		if m := s.Held[s.Next]; m != nil {
+		s.ahead--
+		if m := s.held[s.next]; m != nil {
 			wild = x.releaseHeld(s, m) || wild
 		}
-		s.Next++
+		s.next++
 	}
 	if wild {
 		x.recheck()
@@ -226,10 +226,10 @@ func (x *Context) Advance(src int32) {
 
 // releaseHeld matches a held message that is no longer early, or makes it visible to
 // wildcard receives. It reports whether it matched a receive with AnyTag.
-func (x *Context) releaseHeld(s *SourceState, m *Message) (wild bool) {
-	delete(s.Held, m.seq)
+func (x *Context) releaseHeld(s *sourceState, m *Message) (wild bool) {
+	delete(s.held, m.seq)
 	m.early = false
-	x.Early--
+	x.early--
 	if r := x.match(m.src, m.tag, false); r != nil {
 		x.removeMessage(m)
 		x.take(m, r)
@@ -243,17 +243,17 @@ func (x *Context) releaseHeld(s *SourceState, m *Message) (wild bool) {
 // recheck is called after receives with AnyTag have left. Messages held because of them may
 // now match a younger receive that names their tag.
 func (x *Context) recheck() {
-	if x.Early == 0 || x.Exact == 0 && len(x.Probers) == 0 {
+	if x.early == 0 || x.exact == 0 && len(x.probers) == 0 {
 		return
 	}
 	x.wakeProbers()
-	for i := range x.Sources {
-		s := &x.Sources[i]
-		if len(s.Held) == 0 {
+	for i := range x.sources {
+		s := &x.sources[i]
+		if len(s.held) == 0 {
 			continue
 		}
-		ms := make([]*Message, 0, len(s.Held))
-		for _, m := range s.Held {
+		ms := make([]*Message, 0, len(s.held))
+		for _, m := range s.held {
 			ms = append(ms, m)
 		}
 		slices.SortFunc(ms, func(a, b *Message) int { return int(int32(a.seq - b.seq)) })
@@ -268,22 +268,22 @@ func (x *Context) recheck() {
 
 // abandonGaps is called when src has failed: the missing messages will not come.
 func (x *Context) abandonGaps(src int32) {
-	if int(src) >= len(x.Sources) {
+	if int(src) >= len(x.sources) {
 		return
 	}
-	s := &x.Sources[src]
-	for s.Ahead > 0 {
-		s.Next++
-		x.Advance(src)
+	s := &x.sources[src]
+	for s.ahead > 0 {
+		s.next++
+		x.advance(src)
 	}
 }
 
 // lookup returns the oldest message that a receive for (src, tag) posted now would match, or nil.
 // The message stays.
 func (x *Context) lookup(src, tag int32) *Message {
-	for e := x.Unexpected.Head(Key{src, tag}); e != nil; e = e.Next {
+	for e := x.unexpected.head(matchKey{src, tag}); e != nil; e = e.next {
 		m := e.msg
-		if !m.early || x.AnyBoth == 0 && (x.AnyTag == 0 || x.Posted.Head(Key{m.src, AnyTag}) == nil) {
+		if !m.early || x.anyBoth == 0 && (x.anyTag == 0 || x.posted.head(matchKey{m.src, AnyTag}) == nil) {
 			return m
 		}
 		if src != AnySource {
@@ -295,26 +295,29 @@ func (x *Context) lookup(src, tag int32) *Message {
 
 // post matches r with the oldest unexpected message for it (see take), or queues r and returns nil.
 func (x *Context) post(r *Request) *Message {
-	r.Order = x.order // also of one that matches at once, for repost
+	r.order = x.order // also of one that matches at once, for repost
 	x.order++
 	if m := x.lookup(r.src, r.tag); m != nil {
 		x.removeMessage(m)
 		x.take(m, r)
 		return m
 	}
-	r.Elem.Request = r
-	x.Posted.Push(Key{r.src, r.tag}, &r.Elem)
+	r.elem.request = r
+	x.posted.push(matchKey{r.src, r.tag}, &r.elem)
 	x.count(r, 1)
 	return nil
 }
 
+// Posted reports whether r waits among the posted receives. Engine.Mu is held.
+func (r *Request) Posted() bool { return r.elem.queue != nil }
+
 // unpost removes r from the posted receives and reports whether it was there. If r has AnyTag the
 // caller must call recheck afterwards.
 func (x *Context) unpost(r *Request) bool {
-	if r.Elem.Queue == nil {
+	if !r.Posted() {
 		return false
 	}
-	x.Posted.Remove(&r.Elem)
+	x.posted.remove(&r.elem)
 	x.count(r, -1)
 	x.tellEmpty()
 	return true
@@ -324,13 +327,13 @@ func (x *Context) unpost(r *Request) bool {
 func (x *Context) count(r *Request, d int) {
 	switch {
 	case r.tag != AnyTag:
-		x.Exact += d
+		x.exact += d
 		if r.src == AnySource {
-			x.AnySource += d
+			x.anySource += d
 		}
 	case r.src != AnySource:
-		x.AnyTag += d
+		x.anyTag += d
 	default:
-		x.AnyBoth += d
+		x.anyBoth += d
 	}
 }

@@ -11,14 +11,14 @@ import (
 // Message is an unexpected message: it arrived before a receive for it was posted. It is
 // guarded by Engine.Mu, except buf while the parser fills it.
 type Message struct {
-	elems    [4]Elem // under (src, tag), (any, tag), (src, any), (any, any)
+	elems    [4]matchElem // under (src, tag), (any, tag), (src, any), (any, any)
 	src, tag int32
 	seq      uint32
 	early    bool // a message sent before it has not arrived
 	ctx      *Context
-	Peer     *Peer
-	Kind     envelope.Kind
-	Length   uint64
+	peer     *Peer
+	kind     envelope.Kind
+	length   uint64
 	sig      datatype.Sig    // of its elements
 	id       uint64          // send request of the peer
 	whole    bool            // buf is complete
@@ -48,11 +48,11 @@ func newMessage() *Message { return messagePool.Get().(*Message) }
 
 // recycle gives m and its memory back. m is in no queue.
 func (m *Message) recycle() {
-	if m.Kind == envelope.RTS {
-		m.Peer.Ready.Add(-1)
+	if m.kind == envelope.RTS {
+		m.peer.Ready.Add(-1)
 	}
 	m.release()
-	m.ctx, m.Peer, m.match, m.next = nil, nil, nil, nil
+	m.ctx, m.peer, m.match, m.next = nil, nil, nil, nil
 	m.early, m.whole, m.dropped, m.lost, m.probed = false, false, false, false, false
 	m.id = 0
 	messagePool.Put(m)

@@ -18,23 +18,23 @@ type Parser struct {
 	hdr          [envelope.MaxLen]byte
 	nhdr         int      // bytes of hdr that are there
 	Busy         bool     // the envelope is complete, the body is not
-	dest         Dest     // where the body goes
-	Receive      *Request // being filled, if dest is destReceive
+	dest         bodyDest // where the body goes
+	receive      *Request // being filled, if dest is destReceive
 	m            *Message // being filled, if dest is destMessage
-	Taken        uint64   // body bytes taken
+	taken        uint64   // body bytes taken
 	size         uint64   // body bytes in all
 	last         *Context
 	bufferLocked bool // r.place is locked, because more of the body follows at once
 }
 
 // Dest says where the body of a message goes.
-type Dest uint8
+type bodyDest uint8
 
 const (
-	destNone    Dest = iota // nowhere: there is none, or begin has taken it
-	destReceive             // into the buffer of a receive
-	destMessage             // into pooled memory
-	destDrop                // dropped: its communicator is freed
+	destNone    bodyDest = iota // nowhere: there is none, or begin has taken it
+	destReceive                 // into the buffer of a receive
+	destMessage                 // into pooled memory
+	destDrop                    // dropped: its communicator is freed
 )
 
 // Parse takes bytes up to the end of the current message. It returns how many it took,
@@ -51,24 +51,24 @@ func (f *Parser) ParseMore(data []byte, more bool) (n int, err error) {
 		}
 	}
 	b := data[n:]
-	if uint64(len(b)) > f.size-f.Taken {
-		b = b[:f.size-f.Taken]
+	if uint64(len(b)) > f.size-f.taken {
+		b = b[:f.size-f.taken]
 	}
 	switch f.dest {
 	case destReceive:
 		if !f.bufferLocked {
 			f.bufferLocked = true
-			f.Receive.Place.Lock()
+			f.receive.Place.Lock()
 		}
-		f.Receive.putLocked(f.Taken, b)
-		if !more || f.Taken+uint64(len(b)) == f.size {
+		f.receive.putLocked(f.taken, b)
+		if !more || f.taken+uint64(len(b)) == f.size {
 			f.UnlockBuffer()
 		}
 	case destMessage:
-		copy(f.m.buf[f.Taken:], b)
+		copy(f.m.buf[f.taken:], b)
 	}
-	f.Taken += uint64(len(b))
-	if f.Taken == f.size {
+	f.taken += uint64(len(b))
+	if f.taken == f.size {
 		f.end()
 	}
 	return n + len(b), nil
@@ -78,7 +78,7 @@ func (f *Parser) ParseMore(data []byte, more bool) (n int, err error) {
 func (f *Parser) UnlockBuffer() {
 	if f.bufferLocked {
 		f.bufferLocked = false
-		f.Receive.Place.Unlock()
+		f.receive.Place.Unlock()
 	}
 }
 
@@ -109,12 +109,12 @@ func (f *Parser) header(data []byte) (n int, err error) {
 		return n, fmt.Errorf("%w: malformed envelope", mpierr.ErrProtocol)
 	}
 	f.Busy = true
-	f.dest, f.Taken, f.size = destNone, 0, 0
+	f.dest, f.taken, f.size = destNone, 0, 0
 	if f.Envelope.Kind.HasBody() {
 		f.size = f.Envelope.Length
 	}
 	taken, err := f.Peer.Engine.begin(f, data[n:])
-	f.Taken = uint64(taken)
+	f.taken = uint64(taken)
 	return n + taken, err
 }
 
@@ -139,14 +139,14 @@ func (r *Request) putLocked(off uint64, b []byte) {
 
 // end acts on the end of a message.
 func (f *Parser) end() {
-	e, v, r, m := f.Peer.Engine, &f.Envelope, f.Receive, f.m
-	f.Busy, f.Receive, f.m = false, nil, nil
+	e, v, r, m := f.Peer.Engine, &f.Envelope, f.receive, f.m
+	f.Busy, f.receive, f.m = false, nil, nil
 	switch f.dest {
 	case destReceive:
 		if v.Kind != envelope.Data {
 			f.Peer.consumed(v.Kind, v.Length, v.ID)
 		}
-		r.Received()
+		r.received()
 	case destMessage:
 		e.messageWhole(m)
 	case destDrop:
@@ -157,8 +157,8 @@ func (f *Parser) end() {
 // Abort ends the message in progress, if any, because the peer is gone.
 func (f *Parser) Abort(err error) {
 	f.UnlockBuffer()
-	r, m := f.Receive, f.m
-	f.Busy, f.nhdr, f.Receive, f.m = false, 0, nil, nil
+	r, m := f.receive, f.m
+	f.Busy, f.nhdr, f.receive, f.m = false, 0, nil, nil
 	if r != nil {
 		f.Peer.Engine.rematch(r, err)
 	}
@@ -172,26 +172,26 @@ func (f *Parser) DirectRoom() int {
 	if !f.Busy || f.dest != destReceive {
 		return 0
 	}
-	r := f.Receive
+	r := f.receive
 	r.Place.Lock()
 	defer r.Place.Unlock()
 	if r.Reduce.Reducer != nil {
 		return 0
 	}
-	return int(min(f.size, uint64(len(r.Buf)))) - int(f.Taken)
+	return int(min(f.size, uint64(len(r.Buf)))) - int(f.taken)
 }
 
 // PlaceWith has read place bytes of the body in progress directly.
 func (f *Parser) PlaceWith(read func([]byte) (int, error)) (n int, err error) {
-	r := f.Receive
+	r := f.receive
 	r.Place.Lock()
-	if end := min(f.size, uint64(len(r.Buf))); f.Taken < end {
-		n, err = read(r.Buf[f.Taken:end])
+	if end := min(f.size, uint64(len(r.Buf))); f.taken < end {
+		n, err = read(r.Buf[f.taken:end])
 	}
 	r.Place.Unlock()
 	if n > 0 {
-		f.Taken += uint64(n)
-		if f.Taken == f.size {
+		f.taken += uint64(n)
+		if f.taken == f.size {
 			f.end()
 		}
 	}

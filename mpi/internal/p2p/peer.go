@@ -38,7 +38,7 @@ type Peer struct {
 	Ready     atomic.Int32 // RTS messages of the peer in the unexpected queue
 
 	Used atomic.Int64 // cost of the peer's eager messages that credit has not been returned for
-	Owed atomic.Int64 // part of used that was consumed
+	owed atomic.Int64 // part of used that was consumed
 
 	Liveness LivenessReporter // reports that it does not answer
 
@@ -102,21 +102,21 @@ const MaxAnnounced = 1 << 20
 const MessageCost = 512
 
 // Cost returns the credit that an eager message of n bytes takes.
-func Cost(n int) int64 { return int64(n) + MessageCost }
+func cost(n int) int64 { return int64(n) + MessageCost }
 
 // charge counts an eager message that arrived. It reports false if the peer has exceeded its
 // credit.
 func (p *Peer) charge(length uint64) bool {
-	return length <= uint64(p.window) && p.Used.Add(Cost(int(length))) <= p.window
+	return length <= uint64(p.window) && p.Used.Add(cost(int(length))) <= p.window
 }
 
 // repay counts an eager message that was consumed, and returns credit to the peer once that of half
 // the window has accumulated.
 func (p *Peer) repay(length uint64) {
-	if owed := p.Owed.Add(Cost(int(length))); owed < p.window/2 {
+	if owed := p.owed.Add(cost(int(length))); owed < p.window/2 {
 		return
 	}
-	if owed := p.Owed.Swap(0); owed > 0 {
+	if owed := p.owed.Swap(0); owed > 0 {
 		p.Used.Add(-owed)
 		p.control(0, &envelope.Header{Kind: envelope.Credit, Length: uint64(owed)})
 	}

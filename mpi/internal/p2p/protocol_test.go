@@ -38,7 +38,7 @@ func TestProtocolViolations(t *testing.T) {
 		{"more than the credit", with(func(v *envelope.Header) { v.Length = 1 << 40 })},
 		{"source outside", with(func(v *envelope.Header) { v.Source = 9 })},
 		{"source of another rank", with(func(v *envelope.Header) { v.Source = 0 })},
-		{"sequence too far ahead", with(func(v *envelope.Header) { v.Flags, v.Seq = envelope.FlagSeq, MaxAhead })},
+		{"sequence too far ahead", with(func(v *envelope.Header) { v.Flags, v.Seq = envelope.FlagSeq, maxAhead })},
 		{"sequence repeated", with(func(v *envelope.Header) { v.Flags, v.Seq = envelope.FlagSeq, ^uint32(0) })},
 		{"body unasked", enc(envelope.Header{Kind: envelope.Data, ID: 1, Length: 1}, 0)},
 		{"handshake again", enc(envelope.Header{Kind: envelope.Handshake, Length: 1}, 0)},
@@ -57,10 +57,10 @@ func TestUnknownCommunicatorsAreBounded(t *testing.T) {
 	f := &p.Parsers[1]
 	var hdr [envelope.MaxLen]byte
 	var err error
-	for i := range MaxUnknown + 1 {
+	for i := range maxUnknown + 1 {
 		v := envelope.Header{Kind: envelope.RTS, Source: 1, Context: uint64(1000+i) << 2, Tag: 1, Length: 1}
 		_, err = f.Parse(v.Encode(&hdr))
-		if (err != nil) != (i == MaxUnknown) {
+		if (err != nil) != (i == maxUnknown) {
 			t.Fatalf("context %d: %v", i, err)
 		}
 	}
@@ -73,7 +73,7 @@ func TestUnknownCommunicatorsAreBounded(t *testing.T) {
 // breaks the protocol.
 func TestWithdrawnUnasked(t *testing.T) {
 	c, p := newTestEngine(t)
-	for _, r := range []*Request{{Engine: c.Engine, Peer: p}, {Engine: c.Engine, Peer: p, Context: c.Contexts[SlotUser], Canceling: true}} {
+	for _, r := range []*Request{{Engine: c.Engine, Peer: p}, {Engine: c.Engine, Peer: p, Context: c.Contexts[SlotUser], canceling: true}} {
 		v := envelope.Header{Kind: envelope.Canceled, ID: c.Engine.IDs.Add(r, p)}
 		var hdr [envelope.MaxLen]byte
 		if _, err := p.Parsers[0].Parse(v.Encode(&hdr)); !errors.Is(err, mpierr.ErrProtocol) || !r.Finished.Load() {

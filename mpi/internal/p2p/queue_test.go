@@ -6,14 +6,14 @@ import (
 )
 
 func TestTable(t *testing.T) {
-	var x Table
-	model := map[Key][]*Elem{}
+	var x matchTable
+	model := map[matchKey][]*matchElem{}
 	rng := rand.New(rand.NewPCG(7, 8))
-	var all []*Elem
+	var all []*matchElem
 	for range 20_000 {
-		if k := (Key{Src: int32(rng.IntN(30)) - 1, Tag: int32(rng.IntN(60)) - 1}); rng.IntN(5) < 3 || len(all) == 0 {
-			e := new(Elem)
-			x.Push(k, e)
+		if k := (matchKey{src: int32(rng.IntN(30)) - 1, tag: int32(rng.IntN(60)) - 1}); rng.IntN(5) < 3 || len(all) == 0 {
+			e := new(matchElem)
+			x.push(k, e)
 			model[k] = append(model[k], e)
 			all = append(all, e)
 		} else {
@@ -21,9 +21,9 @@ func TestTable(t *testing.T) {
 			e := all[i]
 			all[i] = all[len(all)-1]
 			all = all[:len(all)-1]
-			k := e.Queue.Key
-			x.Remove(e)
-			x.Remove(e) // harmless
+			k := e.queue.key
+			x.remove(e)
+			x.remove(e) // harmless
 			for j, f := range model[k] {
 				if f == e {
 					model[k] = append(model[k][:j], model[k][j+1:]...)
@@ -33,21 +33,21 @@ func TestTable(t *testing.T) {
 		}
 	}
 	for k, es := range model {
-		e := x.Head(k)
+		e := x.head(k)
 		for _, want := range es {
 			if e != want {
 				t.Fatalf("key %v: wrong element", k)
 			}
-			e = e.Next
+			e = e.next
 		}
 		if e != nil {
 			t.Fatalf("key %v: too many elements", k)
 		}
 	}
 	n := 0
-	x.Each(func(e *Elem) { x.Remove(e); n++ })
-	if n != len(all) || x.Len != 0 || x.Free > MaxFreeQueues {
-		t.Errorf("%d elements removed of %d, %d queues left, %d kept", n, len(all), x.Len, x.Free)
+	x.each(func(e *matchElem) { x.remove(e); n++ })
+	if n != len(all) || x.size != 0 || x.nfree > maxFreeQueues {
+		t.Errorf("%d elements removed of %d, %d queues left, %d kept", n, len(all), x.size, x.nfree)
 	}
 }
 
@@ -57,28 +57,28 @@ func TestInsertOrdered(t *testing.T) {
 	t.Logf("seed %#x", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for range 200 {
-		var tab Table
+		var tab matchTable
 		rs := make([]*Request, 1+rng.IntN(6))
 		for i := range rs {
-			rs[i] = &Request{Order: uint64(i)}
-			rs[i].Elem.Request = rs[i]
+			rs[i] = &Request{order: uint64(i)}
+			rs[i].elem.request = rs[i]
 		}
-		k := Key{Src: 1, Tag: 2}
+		k := matchKey{src: 1, tag: 2}
 		for _, i := range rng.Perm(len(rs)) {
-			tab.InsertOrdered(k, &rs[i].Elem)
+			tab.insertOrdered(k, &rs[i].elem)
 		}
 		for _, i := range rng.Perm(len(rs))[:len(rs)/2] {
-			tab.Remove(&rs[i].Elem)
-			tab.InsertOrdered(k, &rs[i].Elem)
+			tab.remove(&rs[i].elem)
+			tab.insertOrdered(k, &rs[i].elem)
 		}
 		for i := range rs {
-			el := tab.Head(k)
-			if el == nil || el.Request != rs[i] {
+			el := tab.head(k)
+			if el == nil || el.request != rs[i] {
 				t.Fatalf("element %d is not next", i)
 			}
-			tab.Remove(el)
+			tab.remove(el)
 		}
-		if tab.Len != 0 {
+		if tab.size != 0 {
 			t.Fatal("the table is not empty")
 		}
 	}

@@ -220,7 +220,7 @@ func (e *Engine) Cancel(r *Request, err error) bool {
 // peerDown fails the operations that wait for p.
 func (e *Engine) peerDown(p *Peer, err error) {
 	var unmatched []*Request
-	for _, r := range e.IDs.RemoveAll(p) {
+	for _, r := range e.IDs.removeAll(p) {
 		if r.Context != nil {
 			unmatched = append(unmatched, r)
 		} else {
@@ -268,16 +268,16 @@ func (x *Context) sourceDown(p *Peer, err error, failed []*Request) []*Request {
 		x.unacked = true
 		x.breakComm(err)
 	}
-	for _, m := range x.Messages(func(m *Message) bool { return m.Peer == p && m.Kind == envelope.RTS }) {
+	for _, m := range x.messages(func(m *Message) bool { return m.peer == p && m.kind == envelope.RTS }) {
 		x.removeMessage(m) // its body will not come
 		m.recycle()
 	}
 	n := len(failed)
-	x.Posted.Each(func(el *Elem) {
-		switch r := el.Request; {
+	x.posted.each(func(el *matchElem) {
+		switch r := el.request; {
 		case r.src == src && src >= 0, !bye && x.interrupts(r):
 			failed = append(failed, r)
-		case r.src == AnySource && !bye && !x.Internal:
+		case r.src == AnySource && !bye && !x.internal:
 			if !r.anySource {
 				failed = append(failed, r)
 			} else {
@@ -294,9 +294,9 @@ func (x *Context) sourceDown(p *Peer, err error, failed []*Request) []*Request {
 }
 
 // Messages returns the unexpected messages for which f reports true.
-func (x *Context) Messages(f func(*Message) bool) []*Message {
+func (x *Context) messages(f func(*Message) bool) []*Message {
 	var ms []*Message
-	x.Unexpected.Each(func(el *Elem) {
+	x.unexpected.each(func(el *matchElem) {
 		if m := el.msg; el == &m.elems[0] && f(m) {
 			ms = append(ms, m)
 		}
@@ -312,7 +312,7 @@ func (e *Engine) closeAll(err error) {
 	}
 	e.Mu.Unlock()
 	for _, p := range e.AllPeers() {
-		for _, r := range e.IDs.RemoveAll(p) {
+		for _, r := range e.IDs.removeAll(p) {
 			r.Fail(err)
 		}
 	}
@@ -331,7 +331,7 @@ func (e *Engine) closeAll(err error) {
 // drain unposts all receives and appends them to rs.
 func (x *Context) drain(rs []*Request) []*Request {
 	n := len(rs)
-	x.Posted.Each(func(el *Elem) { rs = append(rs, el.Request) })
+	x.posted.each(func(el *matchElem) { rs = append(rs, el.request) })
 	for _, r := range rs[n:] {
 		x.unpost(r)
 	}
@@ -349,16 +349,16 @@ func (e *Engine) dropContexts(err error, contexts ...*Context) {
 		}
 		rs = x.drain(rs)
 		x.dead = err
-		delete(e.Contexts, x.ID)
-		e.forgetContext(x.ID, err)
-		for _, m := range x.Messages(func(*Message) bool { return true }) {
+		delete(e.Contexts, x.id)
+		e.forgetContext(x.id, err)
+		for _, m := range x.messages(func(*Message) bool { return true }) {
 			x.removeMessage(m)
 			if m.whole {
 				gone = append(gone, m)
 			} else {
 				m.dropped = true // freed by messageWhole
-				if m.Kind == envelope.Sync && errors.Is(err, mpierr.ErrRevoked) {
-					m.Kind = envelope.Eager // not matched, see arrive
+				if m.kind == envelope.Sync && errors.Is(err, mpierr.ErrRevoked) {
+					m.kind = envelope.Eager // not matched, see arrive
 				}
 			}
 		}
@@ -371,9 +371,9 @@ func (e *Engine) dropContexts(err error, contexts ...*Context) {
 	for _, m := range gone {
 		switch {
 		case !errors.Is(err, mpierr.ErrRevoked):
-			m.Peer.dropped(m.Kind, m.Length, m.id)
-		case m.Kind != envelope.RTS: // not matched, see arrive
-			m.Peer.repay(m.Length)
+			m.peer.dropped(m.kind, m.length, m.id)
+		case m.kind != envelope.RTS: // not matched, see arrive
+			m.peer.repay(m.length)
 		}
 		m.recycle()
 	}

@@ -57,7 +57,7 @@ func (r *Request) unmatch() {
 func (x *Context) repost(r *Request) error {
 	for m := x.lookup(r.src, r.tag); m != nil; m = x.lookup(r.src, r.tag) {
 		x.removeMessage(m)
-		if m.Kind != envelope.RTS || m.Peer.Failure() == nil {
+		if m.kind != envelope.RTS || m.peer.Failure() == nil {
 			x.take(m, r)
 			return nil
 		}
@@ -68,8 +68,8 @@ func (x *Context) repost(r *Request) error {
 			return err
 		}
 	}
-	r.Elem.Request = r
-	x.Posted.InsertOrdered(Key{r.src, r.tag}, &r.Elem)
+	r.elem.request = r
+	x.posted.insertOrdered(matchKey{r.src, r.tag}, &r.elem)
 	x.count(r, 1)
 	return nil
 }

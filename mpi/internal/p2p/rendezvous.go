@@ -79,11 +79,11 @@ func (r *Request) RevokeKey() bool {
 // Written completes the receive to which p has written the body. It answers with WriteFIN, because
 // the completion of the writes at p does not say that they have been placed.
 func (e *Engine) Written(p *Peer, id uint64) {
-	r := e.IDs.Remove(id, p) // nil if it has ended for another reason
+	r := e.IDs.remove(id, p) // nil if it has ended for another reason
 	switch {
 	case r == nil:
 	case r.Context != nil && (r.RevokeKey() || r.failed.Load()):
-		r.Received()
+		r.received()
 	default:
 		r.Fail(fmt.Errorf("%w: rank %d wrote to request %d unasked", mpierr.ErrProtocol, p.Rank, id))
 	}
@@ -156,7 +156,7 @@ func (r *Request) eventAfterReads() {
 
 // onReadFIN completes the send of the body that p has read.
 func (e *Engine) onReadFIN(p *Peer, id uint64) error {
-	r := e.IDs.Remove(id, p)
+	r := e.IDs.remove(id, p)
 	if r == nil {
 		return nil // it has ended for another reason
 	}
@@ -173,12 +173,12 @@ func (e *Engine) onReadFIN(p *Peer, id uint64) error {
 // ReadDone completes the receive that has read its body, unless gone says that it has ended before,
 // and sends ReadFIN.
 func (e *Engine) ReadDone(f *Fetch, gone bool) {
-	r := e.IDs.Remove(f.ID, f.Peer) // nil if it has ended for another reason
+	r := e.IDs.remove(f.ID, f.Peer) // nil if it has ended for another reason
 	if r != nil && !gone {
 		r.Place.Lock()
 		r.Exposed = nil
 		r.Place.Unlock()
-		r.Received()
+		r.received()
 	}
 	f.Peer.control(0, &envelope.Header{Kind: envelope.ReadFIN, ID: f.Send})
 }

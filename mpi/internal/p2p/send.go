@@ -81,7 +81,7 @@ func (c *Comm) CheckPeer(s Slot, rank int) error {
 // free.
 func (c *Comm) startSend(r *Request, s Slot, mode SendMode, b []byte, dst, tag int, blocks bool) (done bool, err error) {
 	e, x, p := c.Engine, c.Contexts[s.context()], c.Peers[dst]
-	v := envelope.Header{Kind: envelope.Eager, Sig: s.Sig(), Source: uint32(c.Rank), Context: x.ID, Tag: int32(tag), Length: uint64(len(b))}
+	v := envelope.Header{Kind: envelope.Eager, Sig: s.Sig(), Source: uint32(c.Rank), Context: x.id, Tag: int32(tag), Length: uint64(len(b))}
 	hints := c.Hints.Load()
 	r.Peer, r.stream, r.Sent = p, hints.StreamOf(x, v.Tag), x
 	waits := int32(0) // events that complete r: see Request.pending
@@ -105,7 +105,7 @@ func (c *Comm) startSend(r *Request, s Slot, mode SendMode, b []byte, dst, tag i
 		v.Seq = c.seq[dst]
 		c.seq[dst]++
 	}
-	price := Cost(len(b))
+	price := cost(len(b))
 	switch {
 	case len(b) > hints.Eager || p.Credit.Load() < price:
 		p.Announced.Add(1)
@@ -154,7 +154,7 @@ func (c *Comm) startSend(r *Request, s Slot, mode SendMode, b []byte, dst, tag i
 	}
 	p.mu.Unlock()
 	if err != nil {
-		if r.id != 0 && e.IDs.Remove(r.id, p) != nil {
+		if r.id != 0 && e.IDs.remove(r.id, p) != nil {
 			r.AfterReads(func(bool) {}) // the peer has not learned of the offer
 		}
 		return false, p.Lost(err)
@@ -197,7 +197,7 @@ func (r *Request) Event(err error) {
 
 // sendBody answers a CTS: it sends or writes the body that the receiver has asked for.
 func (e *Engine) sendBody(p *Peer, v *envelope.Header) error {
-	r := e.IDs.Remove(v.ID, p)
+	r := e.IDs.remove(v.ID, p)
 	if r == nil { // withdrawn
 		if v.PeerID != 0 {
 			answer := envelope.Header{Kind: envelope.SendFailed, PeerID: v.PeerID}
@@ -268,7 +268,7 @@ func (e *Engine) AwaitSend(ctx context.Context, r *Request) error {
 // collective fails, as the collective does.
 func (e *Engine) revoked(p *Peer, v *envelope.Header) {
 	if v.PeerID != 0 {
-		r := e.IDs.Remove(v.PeerID, p)
+		r := e.IDs.remove(v.PeerID, p)
 		if r == nil || r.Context == nil {
 			return
 		}
@@ -287,8 +287,8 @@ func (e *Engine) revoked(p *Peer, v *envelope.Header) {
 	e.Mu.Lock()
 	defer e.Mu.Unlock()
 	for _, x := range e.Contexts {
-		for _, m := range x.Messages(func(m *Message) bool {
-			return m.Peer == p && m.Kind == envelope.RTS && m.id == v.ID
+		for _, m := range x.messages(func(m *Message) bool {
+			return m.peer == p && m.kind == envelope.RTS && m.id == v.ID
 		}) {
 			x.removeMessage(m)
 			m.recycle()

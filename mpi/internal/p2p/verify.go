@@ -28,20 +28,20 @@ func (e *Engine) CheckIdle() error {
 	e.Mu.Lock()
 	defer e.Mu.Unlock()
 	for _, x := range e.Contexts {
-		if x.Internal {
+		if x.internal {
 			continue
 		}
-		if Slot(x.ID)&SlotMask == SlotComm {
-			for _, m := range x.Messages(func(*Message) bool { return true }) {
-				held[m.Peer] += Cost(int(m.Length))
+		if Slot(x.id)&SlotMask == SlotComm {
+			for _, m := range x.messages(func(*Message) bool { return true }) {
+				held[m.peer] += cost(int(m.length))
 			}
 			continue
 		}
 		if err := x.checkMessages(); err != nil {
 			return err
 		}
-		if x.Posted.Len != 0 || x.Exact+x.AnySource+x.AnyTag+x.AnyBoth != 0 {
-			return fmt.Errorf("context %#x has %d queues of receives", x.ID, x.Posted.Len)
+		if x.posted.size != 0 || x.exact+x.anySource+x.anyTag+x.anyBoth != 0 {
+			return fmt.Errorf("context %#x has %d queues of receives", x.id, x.posted.size)
 		}
 	}
 	return e.checkPeers(held)
@@ -49,19 +49,19 @@ func (e *Engine) CheckIdle() error {
 
 // checkMessages is CheckMessages for one context.
 func (x *Context) checkMessages() error {
-	if x.Early != 0 || x.Unexpected.Len != 0 {
-		return fmt.Errorf("context %#x has %d early messages, %d queues of messages", x.ID, x.Early, x.Unexpected.Len)
+	if x.early != 0 || x.unexpected.size != 0 {
+		return fmt.Errorf("context %#x has %d early messages, %d queues of messages", x.id, x.early, x.unexpected.size)
 	}
-	for i := range x.Sources {
-		if s := &x.Sources[i]; s.Ahead != 0 || len(s.Held) != 0 {
-			return fmt.Errorf("context %#x has a gap before %d messages of rank %d, and holds %d", x.ID, s.Ahead, i, len(s.Held))
+	for i := range x.sources {
+		if s := &x.sources[i]; s.ahead != 0 || len(s.held) != 0 {
+			return fmt.Errorf("context %#x has a gap before %d messages of rank %d, and holds %d", x.id, s.ahead, i, len(s.held))
 		}
 	}
 	return nil
 }
 
 // checkEmpty checks that no request waits for a peer.
-func (t *IDTable) checkEmpty() error {
+func (t *idTable) checkEmpty() error {
 	if n := t.Len(); n != 0 {
 		return fmt.Errorf("%d requests have ids", n)
 	}
@@ -75,7 +75,7 @@ func (e *Engine) checkPeers(held map[*Peer]int64) error {
 		if a, r := p.Announced.Load(), p.Ready.Load(); a != 0 || r != 0 {
 			return fmt.Errorf("%d sends to rank %d wait, and %d of its", a, p.Rank, r)
 		}
-		if used, owed := p.Used.Load(), p.Owed.Load(); used != owed+held[p] {
+		if used, owed := p.Used.Load(), p.owed.Load(); used != owed+held[p] {
 			return fmt.Errorf("messages of rank %d use %d bytes, and %d of them are to be given back", p.Rank, used, owed)
 		}
 	}

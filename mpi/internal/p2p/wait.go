@@ -12,7 +12,7 @@ import (
 
 // Waiter parks one goroutine. Signals may be spurious, so the goroutine checks its condition again.
 type Waiter struct {
-	Woken chan struct{}
+	woken chan struct{}
 	lead  transport.Parker // used instead of ch, if not nil
 	pool  *WaiterPool
 
@@ -35,7 +35,7 @@ func (p *WaiterPool) Get() *Waiter {
 	if p.Make != nil {
 		w.lead = p.Make()
 	} else {
-		w.Woken = make(chan struct{}, 1)
+		w.woken = make(chan struct{}, 1)
 	}
 	return w
 }
@@ -44,7 +44,7 @@ func (p *WaiterPool) Get() *Waiter {
 func (w *Waiter) Recycle() { w.pool.pool.Put(w) }
 
 // Signal wakes the goroutine that waits, or the next one to wait. It never blocks.
-func (w *Waiter) Signal() {
+func (w *Waiter) signal() {
 	switch {
 	case w.Found != nil:
 		w.Found()
@@ -58,13 +58,13 @@ func (w *Waiter) Signal() {
 // notify is signal for a waiter that is only a channel.
 func (w *Waiter) notify() {
 	select {
-	case w.Woken <- struct{}{}:
+	case w.woken <- struct{}{}:
 	default:
 	}
 }
 
 // Wait parks until a signal or the end of ctx.
-func (w *Waiter) Wait(ctx context.Context) error {
+func (w *Waiter) wait(ctx context.Context) error {
 	done := ctx.Done()
 	if w.lead != nil {
 		if !w.lead.Wait(done) {
@@ -73,11 +73,11 @@ func (w *Waiter) Wait(ctx context.Context) error {
 		return nil
 	}
 	if done == nil {
-		<-w.Woken
+		<-w.woken
 		return nil
 	}
 	select {
-	case <-w.Woken:
+	case <-w.woken:
 		return nil
 	case <-done:
 		return ctx.Err()
@@ -226,10 +226,10 @@ func (p *Progress) Spin(ctx context.Context, w poll.Wait, done func() bool) bool
 func (p *Progress) Rest(ctx context.Context, w *Waiter, gap *poll.Wait, done func() bool) error {
 	d := &p.Hook
 	if !d.Used.Load() {
-		return w.Wait(ctx)
+		return w.wait(ctx)
 	}
 	d.park(w)
-	err := w.Wait(ctx)
+	err := w.wait(ctx)
 	d.enter()
 	d.unpark(w)
 	// leave wakes another goroutine for requests that are left.

@@ -25,8 +25,8 @@ func waits(p *Progress, n int, spun, parked time.Duration) (spins int) {
 		if s.Budget > 0 {
 			took = max(parked, spun)
 		}
-		time.AfterFunc(took-time.Duration(Clock()-began), w.Signal)
-		_ = w.Wait(context.Background())
+		time.AfterFunc(took-time.Duration(Clock()-began), w.signal)
+		_ = w.wait(context.Background())
 		w.Recycle()
 		p.End(s)
 	}
