@@ -221,11 +221,17 @@ var pathStates = map[sctp.NotificationKind]PeerAddrState{
 
 // down ends the association for the socket: all that was received is delivered by now.
 func (as *association) down(err error) {
+	// Behind a message that was delivered in part and has no end others would look like its
+	// end to a program without SCTP_EVENT_PARTIAL_DELIVERY. The end of the association tells
+	// that what came last is missing.
+	for _, it := range as.held {
+		it.free()
+	}
+	as.held = nil
 	for id, m := range as.incomplete {
 		delete(as.incomplete, id)
 		as.abandon(m)
 	}
-	as.endPart()
 	if as.shutdown {
 		as.notify(SCTP_EVENT_SHUTDOWN, &ShutdownEvent{AssocID: as.id})
 		err = nil // only the acknowledgement of the shutdown may have been lost

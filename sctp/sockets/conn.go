@@ -111,7 +111,8 @@ func (c *SCTPConn) SCTPRead(b []byte) (int, *SndRcvInfo, error) {
 // ReadMsg is SCTPRead into info, which may be nil. The flag MSG_NOTIFICATION marks a
 // notification; no handler is called. MSG_EOR is set if the read reached the end of the
 // message: without it b was too small, or the message is being delivered in part because it
-// fills half of the receive buffer. Other messages of the association come after its end.
+// fills half of the receive buffer. Other messages of the association come after its end; if
+// there will be none a PartialDelivery says so, which a program that reads parts subscribes to.
 func (c *SCTPConn) ReadMsg(b []byte, info *SndRcvInfo) (n, flags int, err error) {
 	it, n, flags, err := c.receive(b, info)
 	if it != nil {

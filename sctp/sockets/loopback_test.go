@@ -259,7 +259,7 @@ func TestLoopbackMultihomed(t *testing.T) {
 
 // Reads and writes in steady state allocate nothing; SCTPRead allocates its SndRcvInfo.
 func TestSteadyStateDoesNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	l, err := ListenSCTP("sctp", local(0))

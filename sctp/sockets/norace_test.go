@@ -2,4 +2,4 @@
 
 package sockets
 
-const raceEnabled = false
+const RaceEnabled = false

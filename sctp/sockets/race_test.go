@@ -2,4 +2,4 @@
 
 package sockets
 
-const raceEnabled = true
+const RaceEnabled = true
