@@ -267,3 +267,32 @@ func TestWaitanyRetires(t *testing.T) {
 		})
 	}
 }
+
+// Every call that asks whether something is done or there polls the transport if it is not: a program
+// that repeats it makes progress (MPI-4.1, Sections 3.7.3, 3.7.5 and 3.8.1).
+func TestCallsThatDoNotBlockPoll(t *testing.T) {
+	o, err := buildOptions(TransportInproc, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(0, 2, o, nil)
+	c, polls := w.Comm(), 0
+	w.eng.Progress.Init(func() bool { polls++; return false }, 0)
+	r, err := Irecv(c, make([]byte, 1), 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, call := range map[string]func(){
+		"Test":     func() { r.Test() },
+		"Testany":  func() { Testany(nil, r) },
+		"Testall":  func() { Testall(nil, r) },
+		"Testsome": func() { Testsome(nil, r, r) },
+		"Iprobe":   func() { Iprobe(c, 1, 1) },
+		"Improbe":  func() { Improbe(c, 1, 1) },
+	} {
+		polls = 0
+		if call(); polls != 1 {
+			t.Errorf("%s polls %d times, want once", name, polls)
+		}
+	}
+}

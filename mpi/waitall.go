@@ -98,7 +98,7 @@ func waitsome(ctx context.Context, reqs []*Request) ([]int, error) {
 		if err != nil || i < 0 {
 			return nil, err
 		}
-		if done := testsome(reqs); len(done) > 0 {
+		if done := retireDone(reqs); len(done) > 0 {
 			return done, nil
 		}
 		if err := reqs[i].request.PendingFailure(); err != nil { // nil: acknowledged meanwhile, or done
@@ -153,7 +153,7 @@ func testany(reqs []*Request) (int, Status, error) {
 }
 
 // Testsome returns the indices of the active requests that are done, which are inactive from then
-// on: see [Waitany] (MPI_Testsome). It does not block, and does not poll the transport.
+// on: see [Waitany] (MPI_Testsome). It does not block; it polls the transport.
 func Testsome(reqs ...*Request) []int {
 	w, t := enterAll(reqs)
 	done := testsome(reqs)
@@ -161,8 +161,27 @@ func Testsome(reqs ...*Request) []int {
 	return done
 }
 
-// testsome is Testsome without profiling.
+// testsome is Testsome without profiling. A program that calls it again and again makes progress
+// (MPI-4.1, Section 3.7.5), so it polls unless something is done already.
 func testsome(reqs []*Request) []int {
+	if done := retireDone(reqs); done != nil {
+		return done
+	}
+	var polled *p2p.Engine
+	for _, r := range reqs {
+		if r.active() && r.request.Engine != polled {
+			polled = r.request.Engine
+			polled.PollOnce()
+		}
+	}
+	if polled == nil {
+		return nil
+	}
+	return retireDone(reqs)
+}
+
+// retireDone retires the active requests that are done, and returns their indices.
+func retireDone(reqs []*Request) []int {
 	var out []int
 	for i, r := range reqs {
 		if r.active() && r.request.Finished.Load() && r.retire() {
