@@ -337,6 +337,7 @@ func (d *Discovery) Timeout(now clock.Time, probing, active bool) (silent bool) 
 			break
 		}
 		if d.noPad {
+			d.noPad = false // the chunk was not at fault, as far as is known
 			d.fail(now)
 			return false
 		}
@@ -349,7 +350,7 @@ func (d *Discovery) Timeout(now clock.Time, probing, active bool) (silent bool) 
 // fail enters the Error phase: not even the base size works on the path, which
 // is used with MIN_PLPMTU from now on. The base is tried again later.
 func (d *Discovery) fail(now clock.Time) {
-	d.state, d.out, d.low, d.high, d.hopeful, d.noPad = Error, false, 0, d.limit+4, false, false
+	d.state, d.out, d.low, d.high, d.hopeful = Error, false, 0, d.limit+4, false
 	d.setMTU(d.floor())
 	d.wake = now + errorTimer
 }
@@ -400,7 +401,7 @@ func (d *Discovery) PacketTooBig(now, rtt clock.Time, size int) (changed, hole b
 		// "BASE_PLPMTU <= PL_PTB_SIZE < PLPMTU: this could be an indication of a
 		// black hole … the PLPMTU is reduced to the BASE_PLPMTU".
 		d.restart(Base, d.limit)
-		d.high, d.noPad = size+4, false
+		d.high = size + 4
 		d.setMTU(d.base())
 		d.nextProbePaced(now, rtt)
 		return true, true

@@ -126,6 +126,49 @@ func TestPeerWithoutPadChunks(t *testing.T) {
 	h.want(SearchComplete, 1452)
 }
 
+// What is known of the peer outlasts what is known of the path: after a Packet Too Big message and
+// after a black hole the first probe is one that the peer answers.
+func TestPeerWithoutPadChunksIsRemembered(t *testing.T) {
+	for name, lose := range map[string]func(h *discoveryTest){
+		"Packet Too Big":                func(h *discoveryTest) { h.d.PacketTooBig(h.now, 10*ms, 1300) },
+		"Packet Too Big below the base": func(h *discoveryTest) { h.d.PacketTooBig(h.now, 10*ms, 900) },
+		"black hole":                    func(h *discoveryTest) { h.d.BlackHole(h.now, 10*ms) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newDiscoveryTest(t, 1200, 1452, 1452)
+			h.noPad = true
+			for h.d.State() != SearchComplete && h.step() {
+				h.d.Resume()
+			}
+			h.want(SearchComplete, 1452)
+			lose(h)
+			h.check()
+			for !h.d.Due() {
+				h.now = h.d.Deadline()
+				h.d.Timeout(h.now, true, true)
+			}
+			if size, pad := h.d.Probe(h.now, 200*ms, 1000); pad {
+				t.Errorf("a probe of %d bytes has a PAD chunk", size)
+			}
+		})
+	}
+}
+
+// A path that takes neither kind of probe says nothing about the peer: the search begins with PAD
+// chunks again.
+func TestPathWithoutProbesSaysNothingOfThePeer(t *testing.T) {
+	h := newDiscoveryTest(t, 1200, 1452, 600)
+	for h.d.State() != Error && h.step() {
+		h.d.Resume()
+	}
+	h.want(Error, MinMTU)
+	h.now = h.d.Deadline()
+	h.d.Timeout(h.now, true, true)
+	if size, pad := h.d.Probe(h.now, 200*ms, 1000); !pad {
+		t.Errorf("a probe of %d bytes has no PAD chunk", size)
+	}
+}
+
 // The Error phase: not even the base size arrives; it is tried again every five seconds.
 func TestPathSmallerThanTheBase(t *testing.T) {
 	h := newDiscoveryTest(t, 1200, 1452, 600)
