@@ -36,10 +36,10 @@ const (
 	writeSize = 64 << 10
 	// Linger is how long the end of a connection may take without progress.
 	Linger = 10 * time.Second
-	// nudges is how often an initiator repeats itself, at most, and firstNudge
-	// how long after the start it first does: see nudger.
-	nudges     = 7
+	// firstNudge is how long after the start an initiator repeats itself that has heard
+	// nothing, and lastNudge the longest time from one repetition to the next: see nudger.
 	firstNudge = 50 * time.Millisecond
+	lastNudge  = 5 * time.Second
 	// remeasure is the number of writes after which the EMSS is looked up
 	// again.
 	remeasure = 64
@@ -117,16 +117,17 @@ func (c *Channel) Run(s Sink) {
 	go c.write()
 	go c.read()
 	if c.initiator {
-		c.nudger(nudges, firstNudge)
+		c.nudger(firstNudge)
 	}
 }
 
 // nudger has a zero-length Write sent, which touches nothing, when the peer has
-// not sent anything by then, and again after twice the time. There are
+// not sent anything by then, and again after twice the time, up to lastNudge. There are
 // responders that do not look at what arrives while they turn from startup to
 // full operation until more arrives: without this, the connection stands still
-// (Linux siw does, in any mode).
-func (c *Channel) nudger(n int, wait time.Duration) {
+// (Linux siw does, in any mode). How long they take is up to their program, so it goes on
+// until the peer sends something or the connection ends.
+func (c *Channel) nudger(wait time.Duration) {
 	time.AfterFunc(wait, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -137,9 +138,7 @@ func (c *Channel) nudger(n int, wait time.Duration) {
 			c.nudge = true
 			c.wake.Signal()
 		}
-		if n > 1 {
-			c.nudger(n-1, 2*wait)
-		}
+		c.nudger(min(2*wait, lastNudge))
 	})
 }
 

@@ -2,7 +2,10 @@ package ddpmpa
 
 import (
 	"io"
+	"net"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weftstack/weft/ddp"
@@ -129,4 +132,45 @@ func TestNudgesStayOutOfMessages(t *testing.T) {
 		}
 		stream = stream[n:]
 	}
+}
+
+// A responder may take long to turn to full operation: an initiator goes on repeating itself, a few
+// times a minute, until it hears something.
+func TestSlowResponderIsNudged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		ch := newChannel(pipeConn{near}, &Frame{CRC: true}, &Frame{CRC: true}, false)
+		ch.rtr, ch.initiator = true, true
+		e := newEar(t)
+		ch.Run(e)
+		var octets atomic.Int64
+		go func() {
+			b := make([]byte, 4096)
+			for {
+				n, err := far.Read(b)
+				if octets.Add(int64(n)); err != nil {
+					return
+				}
+			}
+		}()
+		const write = lengthLen + 14 + crcLen
+		during := func(d time.Duration) int64 {
+			before := octets.Load()
+			time.Sleep(d)
+			return (octets.Load() - before) / write
+		}
+		during(10 * time.Second)
+		if n := during(time.Minute); n < 10 || n > 15 {
+			t.Errorf("%d zero-length Writes in a minute, want one every %v", n, lastNudge)
+		}
+		if _, err := far.Write(NewFramer(false, true).Append(nil, []byte("awake"), nil)); err != nil {
+			t.Fatal(err)
+		}
+		e.want("awake")
+		if n := during(time.Minute); n > 0 {
+			t.Errorf("%d zero-length Writes to a responder that has spoken", n)
+		}
+		ch.Kill()
+		<-ch.Done()
+	})
 }
