@@ -296,13 +296,13 @@ func (r *Queue) deliverPart(cum seq.TSN) {
 // maxPartsLooked is how many unfinished I-DATA messages deliverParts looks at in a batch.
 const maxPartsLooked = 64
 
-// deliverParts is deliverPart for I-DATA messages: of several that are unfinished, those with
-// nothing missing before what is there of them, because messages of one stream do not take turns.
+// deliverParts is deliverPart for I-DATA messages: of several that are unfinished, those that begin
+// with nothing missing before them, because messages of one stream do not take turns.
 // The next batch looks at others if there are many.
 func (r *Queue) deliverParts(cum seq.TSN) {
 	for range min(r.partials.n, maxPartsLooked) {
 		m := r.partials.head
-		if m.tail.tsn.LessEq(cum) && r.partDue(m) {
+		if m.head.tsn.LessEq(cum) && r.partDue(m) {
 			r.link(m)
 		} else {
 			r.partials.remove(linkPartial, m)
