@@ -124,6 +124,38 @@ func TestAuthenticatedOversizeChunk(t *testing.T) {
 	p.wantDelivered()
 }
 
+// An answer that leaves no room for the AUTH chunk it needs is dropped. It does not stay due for
+// ever, ahead of what is due after it.
+func TestAuthenticatedAnswerTooLong(t *testing.T) {
+	p := connected(t, 412, authConfig(wire.ChunkHeartbeatAck, wire.ChunkSack))
+	p.drive()
+	mtu := p.z.assoc.paths[0].mtu
+	for n := mtu - wire.HeaderLen - 2*p.z.assoc.auth.ChunkLen(); n <= mtu-wire.HeaderLen; n += 4 {
+		info := make([]byte, n-wire.ChunkHeaderLen)
+		p.z.deliver(p.z.packet(p.z.assoc.Tag(), wire.AppendChunk(nil, wire.ChunkHeartbeat, 0, info)))
+		p.a.send(0, 10)
+		p.a.flush()
+		p.drive()
+		p.wantDelivered()
+		if due, ok := p.z.assoc.ctl.path(); ok {
+			t.Fatalf("an answer of %d bytes is due on path %d for ever", n, due)
+		}
+	}
+}
+
+// A packet for one path does not drop an answer that is due on another, where packets are longer.
+func TestAnswerOnLongerPath(t *testing.T) {
+	var q controlQueue
+	q.begin(4000)
+	q.reply(1, wire.ChunkHeartbeatAck, 0, make([]byte, 1200))
+	if b := q.appendTo(nil, 0, 500, 500, true); len(b) != 0 || q.n != 1 {
+		t.Fatalf("%d bytes on path 0, %d answers left, want none and 1", len(b), q.n)
+	}
+	if b := q.appendTo(nil, 1, 1400, 1400, true); len(b) != 1204 || q.n != 0 {
+		t.Fatalf("%d bytes on path 1, %d answers left, want 1204 and none", len(b), q.n)
+	}
+}
+
 // An end that does not know AUTH, or was not asked for it, is talked to without.
 func TestAuthNotNegotiated(t *testing.T) {
 	for _, cfg := range [][]*Config{{authConfig(wire.ChunkData), {}}, {{}, authConfig(wire.ChunkData)}} {

@@ -55,9 +55,9 @@ func (q *controlQueue) path() (int, bool) {
 }
 
 // appendTo appends the replies for path i that fit into room bytes to b, oldest
-// first, and removes them. A reply that would not even fit an empty packet of
-// full bytes is dropped; and to an address that is not confirmed only answers to
-// heartbeats and ASCONF chunks go.
+// first, and removes them. A reply that would not even fit a packet of its own, which has
+// room for full bytes, is dropped: it would be due for ever. And to an address that is not
+// confirmed only answers to heartbeats and ASCONF chunks go.
 func (q *controlQueue) appendTo(b []byte, i, room, full int, confirmed bool) []byte {
 	kept := 0
 	for k := range q.n {
@@ -70,7 +70,7 @@ func (q *controlQueue) appendTo(b []byte, i, room, full int, confirmed bool) []b
 			b = append(b, r.chunk...)
 			room -= len(r.chunk)
 			continue
-		case len(r.chunk) > full:
+		case r.path == i && len(r.chunk) > full:
 			continue
 		}
 		q.list[kept], q.list[k] = q.list[k], q.list[kept]

@@ -203,6 +203,7 @@ func (a *Assoc) buildPacket(b []byte, now clock.Time, i, d int) (_ []byte, ecn u
 	end := at + p.mtu
 	b = wire.AppendHeader(b, a.header())
 	begin, auth := len(b), 0
+	full := end - begin // room for chunks besides AUTH
 	ack := a.hs.sendAck && a.hs.ackPath == i
 	if ack && !a.auth.Must.Has(wire.ChunkCookieAck) {
 		// RFC 9260, Section 5.1, D: "the COOKIE ACK chunk MUST be the first".
@@ -211,6 +212,7 @@ func (a *Assoc) buildPacket(b []byte, now clock.Time, i, d int) (_ []byte, ecn u
 	}
 	if a.authDue(i) {
 		auth, b = len(b), a.auth.BeginKey(b, a.dataKey())
+		full -= len(b) - auth
 		if auth == begin {
 			begin = len(b)
 		}
@@ -229,7 +231,7 @@ func (a *Assoc) buildPacket(b []byte, now clock.Time, i, d int) (_ []byte, ecn u
 	if p.hb.pending {
 		b = a.appendHeartbeat(b, now, i)
 	}
-	b = a.ctl.appendTo(b, i, end-len(b), p.mtu-wire.HeaderLen, p.confirmed)
+	b = a.ctl.appendTo(b, i, end-len(b), full, p.confirmed)
 	b = a.appendReconfig(b, now, i, end-len(b))
 	data := !short && a.state.canSendData() && p.confirmed && a.tx.dataReady(now, i, d)
 	if a.rx.sack.Pending() && i == a.sackPath(d) && (len(b) > begin || a.rx.sack.Due(now) || data && a.bundlesSack(now)) && p.confirmed {
