@@ -151,7 +151,8 @@ var (
 // A SendrecvError is returned by [Sendrecv] and [SendrecvReplace] when one of the two messages was
 // exchanged and the other was not, because the context ended or a rank failed in between
 // (MPI_ERR_IN_STATUS). It wraps the reason. An error of another type says that neither was
-// exchanged, or, if it is ErrTruncate or ErrTypeMismatch, that both were.
+// exchanged, or, if it is ErrTruncate, ErrTypeMismatch or, because of [InfoExactLength], ErrCount,
+// that both were.
 type SendrecvError struct {
 	Sent     bool  // dst receives the message that was sent
 	Received bool  // the buffer holds a message, which the Status returned with the error describes

@@ -52,3 +52,38 @@ func TestSendrecvForms(t *testing.T) {
 		})
 	}
 }
+
+// A message that does not fit its receive was exchanged like any other: Sendrecv returns the error of
+// the receive, and no SendrecvError, which would say that there was none.
+func TestSendrecvOfUnfitMessage(t *testing.T) {
+	runRanks(t, 2, func(ctx context.Context, w *World) error {
+		c, err := w.Comm().DupWithInfo(ctx, Info{InfoExactLength: "true"})
+		if err != nil {
+			return err
+		}
+		other := 1 - c.Rank()
+		for _, tt := range []struct {
+			name       string
+			send, recv int // bytes, in both directions
+			want       error
+		}{
+			{"shorter than promised", 2, 4, ErrCount},
+			{"empty, although promised not to be", 0, 4, ErrCount},
+			{"truncated", 4, 2, ErrTruncate},
+			{"truncated to nothing", 4, 0, ErrTruncate},
+		} {
+			// Tag 0 from rank 0: the status has nothing but zeros where nothing is received.
+			_, err := Sendrecv(ctx, c, make([]byte, tt.send), other, 0, make([]byte, tt.recv), other, 0)
+			var half *SendrecvError
+			if !errors.Is(err, tt.want) || errors.As(err, &half) {
+				return fmt.Errorf("%s: %w (%T), want only %v", tt.name, err, err, tt.want)
+			}
+		}
+		_, err = Sendrecv(ctx, c, make([]int32, 1), other, 0, make([]float32, 1), other, 0)
+		var half *SendrecvError
+		if !errors.Is(err, ErrTypeMismatch) || errors.As(err, &half) {
+			return fmt.Errorf("of another type: %w (%T), want only %v", err, err, ErrTypeMismatch)
+		}
+		return nil
+	})
+}

@@ -129,18 +129,24 @@ func (c *Comm) SendWith(ctx context.Context, r *Request, s Slot, sb []byte, dst,
 	}
 	st, rerr := e.FinishRecv(ctx, r)
 	switch {
-	case serr == nil && (rerr == nil || st != Status{} || errors.Is(rerr, mpierr.ErrTypeMismatch)): // st: a truncated message
+	case serr == nil && (rerr == nil || isOfMessage(rerr)):
 		return st, rerr
 	case serr == nil && (s.context() != SlotUser || dst == ProcNull):
 		return Status{}, rerr
 	case serr == nil:
 		return Status{}, &PartialError{Sent: true, Err: rerr}
-	case rerr != nil && st == Status{}:
+	case rerr != nil && !isOfMessage(rerr):
 		return Status{}, serr
 	case s.context() != SlotUser:
 		return st, serr
 	}
 	return st, &PartialError{Received: true, Err: errors.Join(serr, rerr)}
+}
+
+// isOfMessage reports whether the error of a receive is about the message that it got, and not the
+// reason why it got none.
+func isOfMessage(err error) bool {
+	return errors.Is(err, mpierr.ErrTruncate) || errors.Is(err, mpierr.ErrCount) || errors.Is(err, mpierr.ErrTypeMismatch)
 }
 
 // CheckSource returns the error of a receive from src, or nil if it may be posted.
