@@ -12,6 +12,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
+	"github.com/weftstack/weft/sctp/internal/timerqueue"
 )
 
 // Association is an SCTP association. It is safe for concurrent use.
@@ -47,17 +48,17 @@ type Association struct {
 	queued      bool // in Endpoint.ready; guarded by its mu
 	kernelReads bool // a batch being sent refers to messages, which are not released; guarded by mu
 
-	deadline *timerSlot   // nil until it is needed; guarded by mu
-	armed    clock.Time   // what deadline was set to last, 0 if it has passed; guarded by mu
-	addrGen  uint32       // of the local addresses, see addrMonitor; guarded by mu
-	idle     clock.Time   // when user data last moved; guarded by mu
-	counted  int64        // what it has of the transport's memory; guarded by mu
-	admitBy  clock.Time   // when the probation ends, 0 if there is none; guarded by mu
-	closeAt  clock.Time   // when the end that Close began is looked at, 0 if it is not; guarded by mu
-	readers  waitList     // guarded by mu
-	releases []tx.Release // of the callers' owners; guarded by mu
-	notes    []note       // for OnNotify and the log, in order; guarded by mu
-	calls    upcalls      // used by the goroutine that runs callbacks
+	deadline *timerqueue.Slot[Association] // nil until it is needed; guarded by mu
+	armed    clock.Time                    // what deadline was set to last, 0 if it has passed; guarded by mu
+	addrGen  uint32                        // of the local addresses, see addrMonitor; guarded by mu
+	idle     clock.Time                    // when user data last moved; guarded by mu
+	counted  int64                         // what it has of the transport's memory; guarded by mu
+	admitBy  clock.Time                    // when the probation ends, 0 if there is none; guarded by mu
+	closeAt  clock.Time                    // when the end that Close began is looked at, 0 if it is not; guarded by mu
+	readers  waitList                      // guarded by mu
+	releases []tx.Release                  // of the callers' owners; guarded by mu
+	notes    []note                        // for OnNotify and the log, in order; guarded by mu
+	calls    upcalls                       // used by the goroutine that runs callbacks
 	posted   postedRead
 
 	body core.Assoc

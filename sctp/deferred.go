@@ -178,7 +178,7 @@ func (a *Association) end(err error, k *wakeList) {
 	}
 	a.leaveMemory()
 	if a.deadline != nil {
-		a.t.timers.drop(a.deadline)
+		a.t.timers.Drop(a.deadline)
 	}
 	a.openers.takeAll(k)
 	a.readers.takeAll(k)

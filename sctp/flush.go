@@ -7,6 +7,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/internal/slab"
+	"github.com/weftstack/weft/sctp/internal/timerqueue"
 	"github.com/weftstack/weft/sctp/internal/udpio"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -182,15 +183,15 @@ func (a *Association) arm() {
 		next = at
 	}
 	if next == 0 {
-		next = never
+		next = timerqueue.Never
 	}
 	if a.deadline == nil {
-		a.deadline = a.t.timers.slotFor(a)
+		a.deadline = a.t.timers.SlotFor(a)
 	} else if a.armed == next {
 		return
 	}
 	a.armed = next
-	a.t.timers.set(a.deadline, next)
+	a.t.timers.Set(a.deadline, next)
 }
 
 // onTimers runs the timers of the cores of associations whose deadline has passed.

@@ -133,7 +133,7 @@ func TestSteadyPolling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := &Transport{epoch: time.Now()}
 		tr.demux.init()
-		tr.timers.init(tr.now, func([]*Association) {})
+		tr.timers.Init(tr.now, func([]*Association) {})
 		c := &coming{}
 		tr.set.Store(newSocketSet([]*socket{newSocket(tr, c)}))
 		p := &tr.suppression
@@ -141,7 +141,7 @@ func TestSteadyPolling(t *testing.T) {
 			synctest.Wait()
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			return p.interval, clock.Time(tr.timers.slack.Load())
+			return p.interval, tr.timers.Slack()
 		}
 		poll := func(d, gap time.Duration) {
 			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(gap) {
@@ -180,7 +180,7 @@ func TestSteadyPolling(t *testing.T) {
 			t.Errorf("in a hurry: ticks after %v, timers late by %v", w, lax)
 		}
 		poll(50*time.Millisecond, minTick/8)
-		if p.stop(tr); tr.timers.slack.Load() != 0 {
+		if p.stop(tr); tr.timers.Slack() != 0 {
 			t.Error("timers are late after the end")
 		}
 	})

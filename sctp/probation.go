@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/timerqueue"
 )
 
 // Defaults of Probation.
@@ -74,7 +75,7 @@ func (a *Association) ExtendProbation(d time.Duration) {
 // probationEnd returns when a probation of d ends that begins now.
 func probationEnd(now clock.Time, d time.Duration) clock.Time {
 	if d < 0 {
-		return never
+		return timerqueue.Never
 	}
 	return now + clock.Time(d)
 }

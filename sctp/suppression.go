@@ -53,8 +53,8 @@ type suppression struct {
 // notePoll counts a pass over the sockets, which found something or not. While the timer
 // queue has slack, it runs the timers that are due.
 func (p *suppression) notePoll(t *Transport, came bool) {
-	if n := p.polls.Add(1); (came || n%poll.ClockEvery == 0) && t.timers.slack.Load() != 0 {
-		t.timers.poll(t.now())
+	if n := p.polls.Add(1); (came || n%poll.ClockEvery == 0) && t.timers.Slack() != 0 {
+		t.timers.Poll(t.now())
 	}
 	if !p.on.Load() && p.frequent(t) {
 		p.set(t, true)
@@ -140,12 +140,12 @@ func (p *suppression) apply(t *Transport, on bool) {
 // resetTicks makes the interval the shortest one again. mu is held.
 func (p *suppression) resetTicks(t *Transport) {
 	p.seen, p.since, p.interval = p.polls.Load(), t.now(), minTick
-	t.timers.setSlack(0)
+	t.timers.SetSlack(0)
 }
 
 // restartTicks is resetTicks for a caller without mu, and restarts the timer.
 func (p *suppression) restartTicks(t *Transport) {
-	if t.timers.slack.Load() == 0 {
+	if t.timers.Slack() == 0 {
 		return
 	}
 	p.mu.Lock()
@@ -167,7 +167,7 @@ func (p *suppression) schedule(t *Transport, n uint32) {
 	lasted := time.Duration(t.now() - p.since)
 	p.interval = min(max(lasted/tickShare, minTick), maxTick)
 	if p.interval > minTick {
-		t.timers.setSlack(clock.Time(p.interval))
+		t.timers.SetSlack(clock.Time(p.interval))
 	}
 }
 
@@ -210,5 +210,5 @@ func (p *suppression) stop(t *Transport) {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-	t.timers.setSlack(0)
+	t.timers.SetSlack(0)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/cookie"
 	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/internal/slab"
+	"github.com/weftstack/weft/sctp/internal/timerqueue"
 	"github.com/weftstack/weft/sctp/internal/udpio"
 )
 
@@ -30,7 +31,7 @@ type Transport struct {
 	cookies *cookie.Jar
 	slabs   slab.Pool
 	demux   demux
-	timers  timerQueue
+	timers  timerqueue.Queue[Association]
 	memory  memoryBudget
 	replies replyLimit
 	readers sync.WaitGroup
@@ -108,7 +109,7 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 	t.set.Store(set)
 	t.initPolling(t.cfg.BusyPoll)
 	t.drain = t.readAll
-	t.timers.init(t.now, t.onTimers)
+	t.timers.Init(t.now, t.onTimers)
 	t.leader.init(t)
 	for _, s := range list {
 		t.readers.Add(1)

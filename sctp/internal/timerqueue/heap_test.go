@@ -1,4 +1,4 @@
-package sctp
+package timerqueue
 
 import (
 	"math/rand/v2"
@@ -12,9 +12,9 @@ import (
 func TestTimerHeap(t *testing.T) {
 	for seed := range uint64(20) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		h := timerHeap{which: int(seed % 2)}
-		var slots [100]timerSlot
-		want := map[*timerSlot]clock.Time{}
+		h := heap[owner]{which: int(seed % 2)}
+		var slots [100]Slot[owner]
+		want := map[*Slot[owner]]clock.Time{}
 		for range 3000 {
 			s := &slots[rnd.IntN(len(slots))]
 			if rnd.IntN(3) == 0 {

@@ -1,32 +1,32 @@
-package sctp
+package timerqueue
 
 import "github.com/weftstack/weft/sctp/internal/core/clock"
 
-// timerHeap is a heap of deadlines with four children each, the earliest at the
+// heap is a heap of deadlines with four children each, the earliest at the
 // top. Slots know where their entries are.
-type timerHeap struct {
+type heap[T any] struct {
 	which int // index of the place in a slot
-	list  []timerEntry
+	list  []entry[T]
 }
 
-// timerEntry is one deadline in a heap, which may have become a later one.
-type timerEntry struct {
+// entry is one deadline in a heap, which may have become a later one.
+type entry[T any] struct {
 	at   clock.Time
-	slot *timerSlot
+	slot *Slot[T]
 }
 
 // add puts s into the heap, or moves it there.
-func (h *timerHeap) add(s *timerSlot, at clock.Time) {
+func (h *heap[T]) add(s *Slot[T], at clock.Time) {
 	i := int(s.place[h.which]) - 1
 	if i < 0 {
 		i = len(h.list)
-		h.list = append(h.list, timerEntry{})
+		h.list = append(h.list, entry[T]{})
 	}
-	h.fix(i, timerEntry{at, s})
+	h.fix(i, entry[T]{at, s})
 }
 
 // remove takes s out of the heap if it is there.
-func (h *timerHeap) remove(s *timerSlot) {
+func (h *heap[T]) remove(s *Slot[T]) {
 	i := int(s.place[h.which]) - 1
 	if i < 0 {
 		return
@@ -34,14 +34,14 @@ func (h *timerHeap) remove(s *timerSlot) {
 	s.place[h.which] = 0
 	last := len(h.list) - 1
 	e := h.list[last]
-	h.list[last] = timerEntry{}
+	h.list[last] = entry[T]{}
 	if h.list = h.list[:last]; i < last {
 		h.fix(i, e)
 	}
 }
 
 // fix puts e at i, above or below.
-func (h *timerHeap) fix(i int, e timerEntry) {
+func (h *heap[T]) fix(i int, e entry[T]) {
 	for i > 0 {
 		p := (i - 1) / 4
 		if h.list[p].at <= e.at {
@@ -69,7 +69,7 @@ func (h *timerHeap) fix(i int, e timerEntry) {
 	h.put(i, e)
 }
 
-func (h *timerHeap) put(i int, e timerEntry) {
+func (h *heap[T]) put(i int, e entry[T]) {
 	h.list[i] = e
 	e.slot.place[h.which] = int32(i + 1)
 }

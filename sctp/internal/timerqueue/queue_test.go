@@ -1,4 +1,4 @@
-package sctp
+package timerqueue
 
 import (
 	"math/rand/v2"
@@ -13,7 +13,10 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
-// firing is what a timerQueue of a test had called, and when.
+// owner is what has a deadline.
+type owner struct{ _ int }
+
+// firing is what a Queue of a test had called, and when.
 type firing struct {
 	mu  sync.Mutex
 	all []fired
@@ -21,7 +24,7 @@ type firing struct {
 
 type fired struct {
 	at clock.Time
-	a  *Association
+	a  *owner
 }
 
 func (f *firing) take() []fired {
@@ -33,10 +36,10 @@ func (f *firing) take() []fired {
 }
 
 // newTimerQueue returns a queue with a clock that begins at 0 now.
-func newTimerQueue() (*timerQueue, *firing) {
-	q, f, epoch := new(timerQueue), new(firing), time.Now()
+func newTimerQueue() (*Queue[owner], *firing) {
+	q, f, epoch := new(Queue[owner]), new(firing), time.Now()
 	now := func() clock.Time { return clock.Time(time.Since(epoch)) }
-	q.init(now, func(due []*Association) {
+	q.Init(now, func(due []*owner) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		for _, a := range due {
@@ -47,7 +50,7 @@ func newTimerQueue() (*timerQueue, *firing) {
 }
 
 // check fails the test unless the heaps are such, and know their slots.
-func (q *timerQueue) check(t *testing.T) {
+func (q *Queue[owner]) check(t *testing.T) {
 	t.Helper()
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -80,15 +83,15 @@ func TestTimerQueueFiresInTime(t *testing.T) {
 			}
 		}()
 		q, f := newTimerQueue()
-		slots, want := make([]*timerSlot, n), make(map[*Association]clock.Time, n)
+		slots, want := make([]*Slot[owner], n), make(map[*owner]clock.Time, n)
 		for i := range slots {
-			slots[i] = q.slotFor(new(Association))
+			slots[i] = q.SlotFor(new(owner))
 		}
 		step := func() {
 			synctest.Wait()
 			for _, x := range f.take() {
 				if want[x.a] != x.at {
-					t.Fatalf("seed %d: fired at %d, want %d (0 is never)", seed, x.at, want[x.a])
+					t.Fatalf("seed %d: fired at %d, want %d (0 is Never)", seed, x.at, want[x.a])
 				}
 				delete(want, x.a)
 			}
@@ -104,24 +107,24 @@ func TestTimerQueueFiresInTime(t *testing.T) {
 			s := slots[rnd.IntN(n)]
 			switch rnd.IntN(20) {
 			case 0:
-				q.set(s, never)
+				q.Set(s, Never)
 				delete(want, s.owner)
 			case 1:
 				a := s.owner
-				q.drop(s)
-				q.set(s, q.now()+1) // of no effect
+				q.Drop(s)
+				q.Set(s, q.now()+1) // of no effect
 				delete(want, a)
-				slots[slices.Index(slots, s)] = q.slotFor(new(Association))
+				slots[slices.Index(slots, s)] = q.SlotFor(new(owner))
 			default:
 				at := q.now() + 1 + clock.Time(rnd.IntN(1<<rnd.IntN(30)))
-				q.set(s, at)
+				q.Set(s, at)
 				want[s.owner] = at
 			}
 			time.Sleep(time.Duration(rnd.IntN(1 << rnd.IntN(20))))
 			step()
 		}
 		for _, s := range slots {
-			if at := clock.Time(s.at.Load()); at != never && at != want[s.owner] {
+			if at := clock.Time(s.at.Load()); at != Never && at != want[s.owner] {
 				t.Fatalf("seed %d: deadline %d, want %d", seed, at, want[s.owner])
 			}
 		}
@@ -131,8 +134,8 @@ func TestTimerQueueFiresInTime(t *testing.T) {
 			t.Fatalf("seed %d: %d deadlines were forgotten", seed, len(want))
 		}
 		for _, s := range slots {
-			q.set(s, q.now()+1)
-			q.drop(s)
+			q.Set(s, q.now()+1)
+			q.Drop(s)
 		}
 		if q.top() != nil || q.wake != 0 {
 			t.Fatalf("entries are left, wake %d", q.wake)
@@ -154,15 +157,15 @@ func TestTimerQueueLooksAtItsChildren(t *testing.T) {
 		// earlier than 1, which is above 8.
 		at[0], at[1], at[2], at[8], at[9], at[36], at[37] = 1, 20, 11, 21, 12, 39, 13
 		for i, s := range at {
-			q.set(q.slotFor(new(Association)), clock.Time(s)*clock.Time(time.Second))
+			q.Set(q.SlotFor(new(owner)), clock.Time(s)*clock.Time(time.Second))
 			if got := h.list[i].at; got != clock.Time(s)*clock.Time(time.Second) {
 				t.Fatalf("entry %d of the heap is at %d", i, got)
 			}
 		}
-		q.drop(h.list[8].slot)
+		q.Drop(h.list[8].slot)
 		q.check(t)
 		for len(h.list) > 0 {
-			q.drop(h.list[0].slot)
+			q.Drop(h.list[0].slot)
 			q.check(t)
 		}
 	})
@@ -175,17 +178,17 @@ func TestTimerQueueMovesLazily(t *testing.T) {
 		const n, probe, idle = 1000, 10 * time.Millisecond, 30 * time.Second
 		q, f := newTimerQueue()
 		inner := q.now
-		slots := make([]*timerSlot, n)
+		slots := make([]*Slot[owner], n)
 		for i := range slots {
-			slots[i] = q.slotFor(new(Association))
-			q.set(slots[i], inner()+clock.Time(idle))
+			slots[i] = q.SlotFor(new(owner))
+			q.Set(slots[i], inner()+clock.Time(idle))
 		}
 		runs, wake := 0, clock.Time(0)
 		for range 10 {
 			for _, s := range slots { // a message is sent, and acknowledged soon after
-				q.set(s, inner()+clock.Time(probe))
+				q.Set(s, inner()+clock.Time(probe))
 				time.Sleep(10 * time.Microsecond)
-				q.set(s, inner()+clock.Time(idle))
+				q.Set(s, inner()+clock.Time(idle))
 				q.mu.Lock()
 				if q.wake != wake {
 					runs, wake = runs+1, q.wake
@@ -204,7 +207,7 @@ func TestTimerQueueMovesLazily(t *testing.T) {
 		}
 		q.check(t)
 		for _, s := range slots {
-			q.drop(s)
+			q.Drop(s)
 		}
 	})
 }
@@ -214,7 +217,7 @@ func TestTimerQueuePolled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const lax, d = clock.Time(4 * time.Millisecond), clock.Time(time.Millisecond)
 		q, f := newTimerQueue()
-		s := q.slotFor(new(Association))
+		s := q.SlotFor(new(owner))
 		wait := func(d clock.Time) {
 			time.Sleep(time.Duration(d))
 			synctest.Wait()
@@ -231,37 +234,37 @@ func TestTimerQueuePolled(t *testing.T) {
 				t.Errorf("at %d: fired %v", q.now(), all)
 			}
 		}
-		q.setSlack(lax)
-		q.set(s, q.now()+d)
+		q.SetSlack(lax)
+		q.Set(s, q.now()+d)
 		wait(d - 1)
-		q.poll(q.now())
+		q.Poll(q.now())
 		none()
 		wait(1)
-		q.poll(q.now())
+		q.Poll(q.now())
 		want(q.now())
-		q.poll(q.now())
+		q.Poll(q.now())
 		none()
 
 		set := q.now()
-		q.set(s, set+d) // no goroutine polls
+		q.Set(s, set+d) // no goroutine polls
 		wait(2 * lax)
 		if all := f.take(); len(all) != 1 || all[0].at < set+d || all[0].at > set+lax {
 			t.Errorf("fired %v, want once from %d to %d", all, set+d, set+lax)
 		}
 
 		set = q.now()
-		q.set(s, set+d)
-		q.setSlack(0)
+		q.Set(s, set+d)
+		q.SetSlack(0)
 		wait(d)
 		want(set + d)
 
-		q.setSlack(lax)
+		q.SetSlack(lax)
 		set = q.now()
-		q.set(s, set+3*lax) // far enough not to be late
+		q.Set(s, set+3*lax) // far enough not to be late
 		wait(3 * lax)
 		want(set + 3*lax)
-		q.drop(s)
-		q.poll(q.now())
+		q.Drop(s)
+		q.Poll(q.now())
 		none()
 	})
 }
@@ -272,7 +275,7 @@ func TestTimerQueueFiresMany(t *testing.T) {
 		const n = 3*maxDue + 1
 		q, f := newTimerQueue()
 		for range n {
-			q.set(q.slotFor(new(Association)), clock.Time(time.Millisecond))
+			q.Set(q.SlotFor(new(owner)), clock.Time(time.Millisecond))
 		}
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
@@ -292,22 +295,22 @@ func TestTimerQueueFiresMany(t *testing.T) {
 // earlier and later while they pass.
 func TestTimerQueueLosesNone(t *testing.T) {
 	const goroutines, slots, moves = 4, 50, 2000
-	q, epoch := new(timerQueue), time.Now()
-	last := make(map[*Association]*atomic.Int64) // when it fired last
+	q, epoch := new(Queue[owner]), time.Now()
+	last := make(map[*owner]*atomic.Int64) // when it fired last
 	now := func() clock.Time { return clock.Time(time.Since(epoch)) + 1 }
-	q.init(now, func(due []*Association) {
+	q.Init(now, func(due []*owner) {
 		at := int64(now())
 		for _, a := range due {
 			for old := last[a].Load(); old < at && !last[a].CompareAndSwap(old, at); old = last[a].Load() {
 			}
 		}
 	})
-	var list [goroutines][slots]*timerSlot
+	var list [goroutines][slots]*Slot[owner]
 	for g := range list {
 		for i := range list[g] {
-			a := new(Association)
+			a := new(owner)
 			last[a] = new(atomic.Int64)
-			list[g][i] = q.slotFor(a)
+			list[g][i] = q.SlotFor(a)
 		}
 	}
 	var wg sync.WaitGroup
@@ -315,14 +318,14 @@ func TestTimerQueueLosesNone(t *testing.T) {
 		wg.Go(func() {
 			rnd := rand.New(rand.NewPCG(uint64(g), 2))
 			for range moves {
-				q.set(list[g][rnd.IntN(slots)], q.now()+clock.Time(rnd.IntN(200_000)))
+				q.Set(list[g][rnd.IntN(slots)], q.now()+clock.Time(rnd.IntN(200_000)))
 			}
 		})
 	}
 	wg.Wait()
 	for g := range list {
 		for _, s := range list[g] {
-			for limit := time.Now().Add(5 * time.Minute); s.at.Load() != int64(never) || last[s.owner].Load() == 0; runtime.Gosched() {
+			for limit := time.Now().Add(5 * time.Minute); s.at.Load() != int64(Never) || last[s.owner].Load() == 0; runtime.Gosched() {
 				if time.Now().After(limit) {
 					t.Fatalf("the last deadline of slot %d of goroutine %d was lost", slices.Index(list[g][:], s), g)
 				}

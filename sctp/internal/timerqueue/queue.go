@@ -1,4 +1,6 @@
-package sctp
+// Package timerqueue keeps the deadlines of many owners, which move at every packet, behind one timer
+// of the runtime.
+package timerqueue
 
 import (
 	"math"
@@ -9,7 +11,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
-// timerQueue has the deadlines of all associations of a transport, and one timer
+// Queue has the deadlines of owners, such as all associations of a transport, and one timer
 // of the runtime for the earliest of them. A packet moves the deadline of its
 // association, mostly to later, which costs one store: the queue notices when the
 // old deadline comes to its top.
@@ -17,38 +19,38 @@ import (
 // A deadline moves to and fro: near while something is in flight, far away when it is
 // acknowledged. The far one stays queued meanwhile, in a heap of its own, so that the heap
 // of near ones is small and stays in the cache.
-type timerQueue struct {
+type Queue[T any] struct {
 	now  func() clock.Time
-	fire func(due []*Association) // without locks held
+	fire func(due []*T) // without locks held
 
-	// Goroutines that poll the sockets call poll. slack is the timer slack meanwhile: how late
+	// Goroutines that poll the sockets call Poll. slack is the timer slack meanwhile: how late
 	// the runtime's timer may be, because each time that it fires it wakes a thread.
 	slack  atomic.Int64 // a clock.Time
 	next   atomic.Int64 // the earliest entry, 0 if there is none; written under mu
-	polled atomic.Bool  // a goroutine is in poll
+	polled atomic.Bool  // a goroutine is in Poll
 
 	mu    sync.Mutex
-	heaps [2]timerHeap
-	fresh []timerSlot // not given out yet
+	heaps [2]heap[T]
+	fresh []Slot[T] // not given out yet
 	timer *time.Timer
-	wake  clock.Time     // when timer fires, 0 if it does not
-	seen  clock.Time     // when the clock was read last: recently, unless no deadline is near
-	spare []*Association // memory for those that are due
+	wake  clock.Time // when timer fires, 0 if it does not
+	seen  clock.Time // when the clock was read last: recently, unless no deadline is near
+	spare []*T       // memory for those that are due
 }
 
-// timerSlot is the deadline of one association. Slots of many associations are together in
-// memory, so the queue reads one without loading the association into the cache. All but at
-// and queued is guarded by timerQueue.mu.
-type timerSlot struct {
-	at     atomic.Int64 // the deadline, never if there is none; written under Association.mu
-	queued atomic.Int64 // the earlier of its entries in the heaps, 0 if it has none; written under timerQueue.mu
-	owner  *Association // nil once the slot is not used any more
+// Slot is the deadline of one owner. Slots of many owners are together in
+// memory, so the queue reads one without loading the owner into the cache. All but at
+// and queued is guarded by [Queue].mu.
+type Slot[T any] struct {
+	at     atomic.Int64 // the deadline, never if there is none; set by one goroutine at a time
+	queued atomic.Int64 // the earlier of its entries in the heaps, 0 if it has none; written under [Queue].mu
+	owner  *T           // nil once the slot is not used any more
 	place  [2]int32     // of its entry in either heap, plus one; 0 if there is none
 }
 
 const (
-	// never is the deadline of a slot that has none.
-	never = clock.Time(math.MaxInt64)
+	// Never is the deadline of a slot that has none.
+	Never = clock.Time(math.MaxInt64)
 	// soon is how far away a deadline may be to go to the heap of near ones, 250 ms.
 	soon = clock.Time(250 * time.Millisecond)
 	// slotChunk is how many slots are allocated together.
@@ -60,32 +62,34 @@ const (
 // The heaps.
 const near, far = 0, 1
 
-func (q *timerQueue) init(now func() clock.Time, fire func(due []*Association)) {
+// Init makes the queue ready: now reads the clock, and fire is called with the owners of deadlines that
+// have passed, at most 64 at a time, without locks held.
+func (q *Queue[T]) Init(now func() clock.Time, fire func(due []*T)) {
 	q.now, q.fire = now, fire
 	q.heaps[far].which = far
 }
 
-// slotFor returns a slot for a.
-func (q *timerQueue) slotFor(a *Association) *timerSlot {
+// SlotFor returns a slot for a.
+func (q *Queue[T]) SlotFor(a *T) *Slot[T] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.fresh) == 0 {
-		q.fresh = make([]timerSlot, slotChunk)
+		q.fresh = make([]Slot[T], slotChunk)
 	}
 	s := &q.fresh[0]
 	q.fresh = q.fresh[1:]
 	s.owner = a
-	s.at.Store(int64(never))
+	s.at.Store(int64(Never))
 	return s
 }
 
-// set moves the deadline of s. Only one goroutine at a time may do so for a slot. When the
+// Set moves the deadline of s. Only one goroutine at a time may do so for a slot. When the
 // deadline passes it is cleared, and the owner is given to fire.
-func (q *timerQueue) set(s *timerSlot, at clock.Time) {
+func (q *Queue[T]) Set(s *Slot[T], at clock.Time) {
 	s.at.Store(int64(at))
 	// Either the store above is seen by enqueue, after s.queued was changed, or the
 	// change is seen here.
-	if queued := clock.Time(s.queued.Load()); at == never || queued != 0 && queued <= at {
+	if queued := clock.Time(s.queued.Load()); at == Never || queued != 0 && queued <= at {
 		return
 	}
 	q.mu.Lock()
@@ -96,11 +100,11 @@ func (q *timerQueue) set(s *timerSlot, at clock.Time) {
 	q.mu.Unlock()
 }
 
-// drop ends the use of s.
-func (q *timerQueue) drop(s *timerSlot) {
+// Drop ends the use of s.
+func (q *Queue[T]) Drop(s *Slot[T]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	s.at.Store(int64(never))
+	s.at.Store(int64(Never))
 	s.owner = nil
 	q.remove(s, near)
 	q.remove(s, far)
@@ -112,10 +116,10 @@ func (q *timerQueue) drop(s *timerSlot) {
 }
 
 // enqueue queues s, if its deadline would be missed otherwise. q.mu is held.
-func (q *timerQueue) enqueue(s *timerSlot) {
+func (q *Queue[T]) enqueue(s *Slot[T]) {
 	for {
 		at, queued := clock.Time(s.at.Load()), clock.Time(s.queued.Load())
-		if at == never || queued != 0 && queued <= at {
+		if at == Never || queued != 0 && queued <= at {
 			return
 		}
 		h := near
@@ -128,7 +132,7 @@ func (q *timerQueue) enqueue(s *timerSlot) {
 }
 
 // remove takes s out of a heap. q.mu is held.
-func (q *timerQueue) remove(s *timerSlot, h int) {
+func (q *Queue[T]) remove(s *Slot[T], h int) {
 	q.heaps[h].remove(s)
 	other := &q.heaps[1-h]
 	if i := s.place[1-h]; i > 0 {
@@ -139,7 +143,7 @@ func (q *timerQueue) remove(s *timerSlot, h int) {
 }
 
 // top returns the heap with the earliest entry, nil if there is none. q.mu is held.
-func (q *timerQueue) top() *timerHeap {
+func (q *Queue[T]) top() *heap[T] {
 	n, f := &q.heaps[near], &q.heaps[far]
 	switch {
 	case len(f.list) == 0 && len(n.list) == 0:
@@ -152,7 +156,7 @@ func (q *timerQueue) top() *timerHeap {
 
 // prune moves entries to where their deadlines have moved until the earliest one is up to
 // date. It returns the heap of that entry, nil if there is none. q.mu is held.
-func (q *timerQueue) prune() *timerHeap {
+func (q *Queue[T]) prune() *heap[T] {
 	for {
 		h := q.top()
 		if h == nil {
@@ -168,7 +172,7 @@ func (q *timerQueue) prune() *timerHeap {
 }
 
 // rearm makes the timer fire earlier, if it has to. q.mu is held.
-func (q *timerQueue) rearm() {
+func (q *Queue[T]) rearm() {
 	h := q.top()
 	if h == nil {
 		q.next.Store(0)
@@ -192,8 +196,8 @@ func (q *timerQueue) rearm() {
 	}
 }
 
-// setSlack sets the timer slack: how late the timer may be while goroutines call poll.
-func (q *timerQueue) setSlack(by clock.Time) {
+// SetSlack sets the timer slack: how late the timer may be while goroutines call Poll.
+func (q *Queue[T]) SetSlack(by clock.Time) {
 	if by < clock.Time(q.slack.Swap(int64(by))) {
 		q.mu.Lock()
 		q.rearm()
@@ -201,9 +205,12 @@ func (q *timerQueue) setSlack(by clock.Time) {
 	}
 }
 
-// poll is called at now by a goroutine that polls: it runs what is due, as the timer would
+// Slack returns what SetSlack has set.
+func (q *Queue[T]) Slack() clock.Time { return clock.Time(q.slack.Load()) }
+
+// Poll is called at now by a goroutine that polls: it runs what is due, as the timer would
 // if it were not late.
-func (q *timerQueue) poll(now clock.Time) {
+func (q *Queue[T]) Poll(now clock.Time) {
 	next := clock.Time(q.next.Load())
 	if next == 0 || now < next || !q.polled.CompareAndSwap(false, true) {
 		return
@@ -213,7 +220,7 @@ func (q *timerQueue) poll(now clock.Time) {
 }
 
 // run is called by the timer.
-func (q *timerQueue) run() {
+func (q *Queue[T]) run() {
 	q.mu.Lock()
 	q.wake = 0
 	q.mu.Unlock()
@@ -221,7 +228,7 @@ func (q *timerQueue) run() {
 }
 
 // expire has the owners of deadlines that have passed called.
-func (q *timerQueue) expire() {
+func (q *Queue[T]) expire() {
 	q.mu.Lock()
 	due := q.spare[:0]
 	q.spare = nil
@@ -233,7 +240,7 @@ func (q *timerQueue) expire() {
 			break
 		}
 		s := h.list[0].slot
-		if at := s.at.Load(); clock.Time(at) <= now && s.at.CompareAndSwap(at, int64(never)) {
+		if at := s.at.Load(); clock.Time(at) <= now && s.at.CompareAndSwap(at, int64(Never)) {
 			due = append(due, s.owner)
 		}
 		q.remove(s, h.which)
