@@ -179,6 +179,6 @@ func TestHandlesPrintShort(t *testing.T) {
 		p := newPair(t, 1, sctptest.Link{})
 		l := p.listen()
 		c := p.dial()
-		testenv.CheckHandles(t, []any{l, c}, "SndRcvInfo")
+		testenv.CheckHandles(t, []any{l, c, sockets.NewSCTPSndRcvInfoWrappedConn(c)}, "SndRcvInfo")
 	})
 }
