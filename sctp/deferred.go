@@ -116,7 +116,7 @@ func (a *Association) event(e *core.Event, k *wakeList) {
 	case core.EventPartialAborted:
 		n.Kind = NotifyAborted
 	case core.EventSendFailed:
-		n.Kind = NotifySendFailed
+		n.Kind, n.PPID, n.Err = NotifySendFailed, e.PPID, ErrExpired
 	case core.EventRequestDone:
 		a.answer(e.Request, coreError(e.Err), k)
 		return

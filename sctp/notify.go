@@ -44,8 +44,8 @@ const (
 	NotifyPathRemoved
 	// NotifyRemoteError: the peer sent an ERROR chunk with Cause.
 	NotifyRemoteError
-	// NotifySendFailed: a message on Stream was abandoned (RFC 3758) or was
-	// not acknowledged when the association ended.
+	// NotifySendFailed: a message on Stream with PPID was abandoned, Err is ErrExpired (RFC
+	// 3758). What is not acknowledged when the association ends only its SendOwner is told of.
 	NotifySendFailed
 	// NotifyStreamsReset: the peer reset the incoming streams in Streams, all
 	// of them if it is empty (RFC 6525).

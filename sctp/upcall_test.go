@@ -239,16 +239,16 @@ func TestOwnersAreReleasedOnce(t *testing.T) {
 
 func TestExpiredMessagesAreAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var failed atomic.Int32
+		failed := make(chan sctp.Notification, 2)
 		ca := &sctp.Config{OnNotify: func(_ *sctp.Association, n sctp.Notification) {
 			if n.Kind == sctp.NotifySendFailed {
-				failed.Add(1)
+				failed <- n
 			}
 		}}
 		p := newPair(t, 3, sctptest.Link{Delay: time.Millisecond}, ca, nil)
 		p.net.Cut(addrA, addrB)
 		o := newOwner()
-		err := p.a.TrySend([]byte("stale"), sctp.SendOptions{Owner: o, PR: sctp.Timed, Lifetime: 50 * time.Millisecond})
+		err := p.a.TrySend([]byte("stale"), sctp.SendOptions{Owner: o, Stream: 2, PPID: 77, PR: sctp.Timed, Lifetime: 50 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -264,6 +264,10 @@ func TestExpiredMessagesAreAbandoned(t *testing.T) {
 		<-o.ch
 		if !errors.Is(o.err, sctp.ErrExpired) {
 			t.Errorf("released with %v, want ErrExpired", o.err)
+		}
+		// RFC 6458, Section 6.1.11: the notification has the stream and the PPID.
+		if n := <-failed; n.Stream != 2 || n.PPID != 77 || !errors.Is(n.Err, sctp.ErrExpired) || len(failed) > 0 {
+			t.Errorf("notified of %+v, and %d more; want stream 2, PPID 77, ErrExpired", n, len(failed))
 		}
 	})
 }

@@ -42,7 +42,7 @@ const (
 	// EventPartialAborted: the message that was being delivered in part on
 	// Stream will not be completed.
 	EventPartialAborted
-	// EventSendFailed: a message on Stream was abandoned.
+	// EventSendFailed: a message on Stream with PPID was abandoned.
 	EventSendFailed
 	// EventRequestDone: the request to the peer that a call named Request is
 	// done; Err tells how it failed, if it did.
@@ -87,6 +87,7 @@ type Event struct {
 	Stream uint16
 	Cause  uint16
 	Tag    uint32
+	PPID   uint32
 	Addr   netip.AddrPort
 	Err    error
 	// Streams and Request are set in the events that mention them.
@@ -161,8 +162,8 @@ func (a *Assoc) HasEvents() bool {
 
 // PollEvent returns the next event, oldest first.
 func (a *Assoc) PollEvent() (Event, bool) {
-	for _, sid := range a.tx.q.TakeFailed() {
-		a.events.push(Event{Kind: EventSendFailed, Stream: sid})
+	for _, m := range a.tx.q.TakeFailed() {
+		a.events.push(Event{Kind: EventSendFailed, Stream: m.SID, PPID: m.PPID})
 	}
 	return a.events.pop()
 }

@@ -100,7 +100,7 @@ type Queue struct {
 	free       *outMsg
 	nfree      int
 	released   []Release
-	failed     []uint16 // streams of messages abandoned, for events
+	failed     []Failed // messages abandoned, for events
 	blocked    bool     // a Push was refused
 	large      bool     // of lowRTTMessage bytes or more
 	unblocked  bool     // there is room again since
@@ -447,7 +447,7 @@ func (q *Queue) finish(m *outMsg, err error) {
 		q.released = append(q.released, Release{m.owner, err})
 	}
 	if err == ErrAbandoned && len(q.failed) < maxFailed {
-		q.failed = append(q.failed, m.sid)
+		q.failed = append(q.failed, Failed{m.sid, m.ppid})
 	}
 	m.owner, m.body, m.segmented.headers = nil, nil, nil
 	if q.borrowed == m {

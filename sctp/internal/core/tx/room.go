@@ -67,9 +67,15 @@ func (q *Queue) Fills(full int) bool {
 // HasFailed reports whether TakeFailed would return something.
 func (q *Queue) HasFailed() bool { return len(q.failed) > 0 }
 
-// TakeFailed returns the streams of the messages that were abandoned since it was called
-// last. They are valid until the next message is abandoned.
-func (q *Queue) TakeFailed() []uint16 {
+// Failed is a message that was abandoned.
+type Failed struct {
+	SID  uint16
+	PPID uint32
+}
+
+// TakeFailed returns the messages that were abandoned since it was called last. They are valid
+// until the next message is abandoned.
+func (q *Queue) TakeFailed() []Failed {
 	f := q.failed
 	q.failed = f[:0]
 	return f
