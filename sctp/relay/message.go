@@ -1,0 +1,73 @@
+package relay
+
+import "github.com/weftstack/weft/sctp/relay/frame"
+
+// message is a message that is cut into frames.
+type message struct {
+	s      *Sender
+	rest   []byte
+	ppid   uint32
+	flags  frame.Flags
+	single bool
+	size   int // payload of a frame
+	ackNow bool
+}
+
+func (s *Sender) message(msg []byte, o SendOptions) message {
+	m := message{s: s, rest: msg, ppid: o.PPID, flags: frame.First, size: s.n.frameSize() - frame.Overhead}
+	if o.Unordered {
+		m.flags |= frame.Unordered
+		m.single = len(msg) <= m.size
+	}
+	return m
+}
+
+// frameSize is the length of a frame that fills a packet of the smallest leg.
+func (n *Node) frameSize() int {
+	size := frame.MaxSize
+	var few [8]*conn
+	n.mu.Lock()
+	conns := append(few[:0], n.conns...)
+	n.mu.Unlock()
+	for _, c := range conns {
+		size = min(size, c.a.MaxPayload())
+	}
+	return max(size, 4*frame.Overhead) // of an association that has just ended
+}
+
+// cost is the memory of one frame of the message at most: a buffer has up to twice the length asked for.
+func (m *message) cost() int {
+	return max(256, 2*(min(len(m.rest), m.size)+frame.Overhead)) + packetCost
+}
+
+// frames makes frames of what is left, as many as fit into batch, and returns how many.
+func (m *message) frames(batch []*packet) int {
+	s := m.s
+	k := 0
+	for ; k < len(batch) && len(m.rest) > 0; k++ {
+		body := m.rest[:min(len(m.rest), m.size)]
+		m.rest = m.rest[len(body):]
+		h := frame.Header{
+			Type: frame.Data, Flags: m.flags, Hops: frame.MaxHops, Stream: s.stream, Job: s.n.cfg.Job,
+			From: s.n.cfg.Address, To: s.to, Incarnation: s.n.cfg.Incarnation,
+		}
+		if len(m.rest) == 0 {
+			h.Flags |= frame.Last
+			if m.ackNow {
+				h.Flags |= frame.AckNow
+			}
+		}
+		if m.single {
+			h.Type = frame.Single
+		}
+		f := frame.Frame{Header: h, PPID: m.ppid}
+		var buf [frame.Overhead]byte
+		head := frame.Append(buf[:0], &f)
+		p := newPacket(len(head) + len(body))
+		copy(p.bytes()[copy(p.bytes(), head):], body)
+		p.hash, p.single, p.credit = s.hash, m.single, len(body)+creditCost
+		m.flags &^= frame.First
+		batch[k] = p
+	}
+	return k
+}

@@ -1,0 +1,494 @@
+package relay
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/weftstack/weft/sctp/relay/frame"
+)
+
+// Fragment is a part of a message, as Config.OnFragment gets it. Fragments of the messages of a flow come in
+// order and contiguous, but unordered messages of one fragment may come between.
+type Fragment struct {
+	PPID                  uint32
+	Unordered, Begin, End bool
+	// Aborted tells that the rest of the message will never come: its sender gave up. End is set, and
+	// there is no Data.
+	Aborted bool
+	// Message numbers the messages of the flow, those that are unordered and of one fragment by
+	// themselves. Offset is where in the message Data begins.
+	Message, Offset uint64
+	// Data is valid until OnFragment returns.
+	Data []byte
+}
+
+// Info describes what a receive returned.
+type Info struct {
+	PPID      uint32
+	Unordered bool
+	// EOR tells that the receive reached the end of the message; otherwise the next receive
+	// continues it.
+	EOR bool
+	// Aborted tells that the rest of a message will never come. EOR is set then.
+	Aborted bool
+}
+
+// unread is a fragment that waits for its reader. Its bytes are packet.bytes()[from:].
+type unread struct {
+	p        *packet
+	from     int
+	fragment Fragment // without Data
+}
+
+// Receiver is the target of a flow: messages from another process on a stream. It is safe for concurrent
+// use; one Recv at a time reads a message.
+type Receiver struct {
+	n      *Node
+	from   Address
+	stream uint16
+	hash   uint32        // of the flow of its acks
+	turn   chan struct{} // full while a Recv reads
+	signal chan struct{} // something has come, or the flow has ended
+
+	// The rest is guarded by the mutex of the node.
+	incarnation uint32
+	next        uint32 // number that the data sequence continues with
+	base        uint32 // first number of the single sequence that is missing
+	have        [maxSingles / 64]uint64
+	attempt     uint8 // of the last frame
+	gapTold     bool  // the gap in this attempt was reported
+	current     Fragment
+	open        bool // a message has begun; current describes its next fragment
+	singles     uint64
+
+	data, single fifo[unread]
+	held         int // memory of both in bytes
+	granted      int // window of the last ack, less what came since
+	unacked      int // bytes since the last ack
+	owes         bool
+	listed       bool
+	delivering   bool // a goroutine is in OnFragment, or about to be
+	err          error
+
+	counters ReceiverCounters
+}
+
+const (
+	// ackEvery is after how many bytes at most an ack goes.
+	ackEvery = 64 << 10
+)
+
+// Origin returns the process that sends.
+func (r *Receiver) Origin() Address { return r.from }
+
+// Stream returns the stream of the flow.
+func (r *Receiver) Stream() uint16 { return r.stream }
+
+// onData handles a data, single, cut or probe frame.
+func (n *Node) onData(f *frame.Frame) {
+	n.mu.Lock()
+	r := n.receiver(f)
+	if r == nil {
+		n.mu.Unlock()
+		return
+	}
+	if f.Attempt != r.attempt {
+		if int8(f.Attempt-r.attempt) > 0 || r.next == 0 && r.base == 0 {
+			r.attempt, r.gapTold = f.Attempt, false
+		}
+	}
+	if f.Type == frame.Probe {
+		r.onProbe(f)
+		n.mu.Unlock()
+		return
+	}
+	credit := len(f.Payload) + creditCost
+	if !r.expected(f) {
+		n.mu.Unlock()
+		return
+	}
+	item := r.describe(f)
+	direct := n.cfg.OnFragment != nil && !r.delivering
+	if !direct && !r.store(f, item) {
+		r.counters.NoMemory++
+		n.mu.Unlock()
+		return
+	}
+	r.advance(f, item)
+	r.unacked += credit
+	r.granted -= credit
+	r.counters.Frames++
+	r.counters.Bytes += uint64(len(f.Payload))
+	if item.End && !item.Aborted {
+		r.counters.Messages++
+	}
+	if f.Flags&frame.AckNow != 0 || r.unacked >= min(ackEvery, n.cfg.FlowWindow/8) {
+		r.answer(0)
+	} else {
+		r.owe()
+	}
+	if !direct {
+		if !r.delivering {
+			r.notify()
+		}
+		n.mu.Unlock()
+		return
+	}
+	r.delivering = true
+	n.mu.Unlock()
+	item.Data = f.Payload
+	n.cfg.OnFragment(r, &item)
+	n.mu.Lock()
+	r.deliver()
+	n.mu.Unlock()
+}
+
+// deliver passes what came meanwhile to OnFragment. mu is held.
+func (r *Receiver) deliver() {
+	n := r.n
+	for r.data.len()+r.single.len() > 0 {
+		q := &r.single
+		if q.len() == 0 {
+			q = &r.data
+		}
+		u := q.pop()
+		r.free(u.p)
+		n.mu.Unlock()
+		u.fragment.Data = u.p.bytes()[u.from:]
+		n.cfg.OnFragment(r, &u.fragment)
+		u.p.release()
+		n.mu.Lock()
+	}
+	r.delivering = false
+	r.grow()
+}
+
+// receiver returns the flow that f belongs to, nil if f is refused. mu is held.
+func (n *Node) receiver(f *frame.Frame) *Receiver {
+	id := flowID{f.From, f.Stream}
+	r := n.receivers[id]
+	if n.closed {
+		return nil
+	}
+	if r != nil && f.Incarnation != r.incarnation {
+		if int32(f.Incarnation-r.incarnation) < 0 {
+			n.counters.Stale++
+			return nil
+		}
+		if f.Flags&frame.Fresh != 0 {
+			r.end(ErrRestarted)
+			r = nil
+		}
+	}
+	if r != nil && f.Incarnation == r.incarnation {
+		return r
+	}
+	if f.Flags&frame.Fresh == 0 {
+		// The former life of this process had it: the origin learns that from the incarnation.
+		n.counters.Stale++
+		n.answerUnknown(f)
+		return nil
+	}
+	if n.receivers[id] == nil && len(n.receivers) >= n.cfg.MaxFlows {
+		n.counters.Refused++
+		if c := choose(n.conns, f.Job); c != nil {
+			n.control(c, nil, &frame.Frame{Header: frame.Header{
+				Type: frame.Refuse, Hops: frame.MaxHops, Stream: f.Stream, Job: f.Job,
+				From: f.To, To: f.From, Incarnation: f.Incarnation,
+			}, Reason: frame.TooManyFlows}, f.Job)
+		}
+		return nil
+	}
+	r = &Receiver{
+		n: n, from: f.From, stream: f.Stream, hash: flowHash(n.cfg.Job, n.cfg.Address, f.From, f.Stream),
+		turn: make(chan struct{}, 1), signal: make(chan struct{}, 1), incarnation: f.Incarnation,
+		attempt: f.Attempt, granted: initialWindow,
+	}
+	n.receivers[id] = r
+	return r
+}
+
+// expected reports whether f is to be taken, and deals with those that are not. mu is held.
+func (r *Receiver) expected(f *frame.Frame) bool {
+	if f.Type == frame.Single {
+		d := f.Seq - r.base
+		if d < maxSingles && r.have[f.Seq%maxSingles/64]&(1<<(f.Seq%64)) == 0 {
+			return true
+		}
+		r.counters.Duplicates++
+		r.owe()
+		return false
+	}
+	switch d := int32(f.Seq - r.next); {
+	case d == 0:
+		return true
+	case d < 0:
+		r.counters.Duplicates++
+		r.owe()
+	default:
+		r.counters.Gaps++
+		if !r.gapTold && f.Attempt == r.attempt {
+			r.gapTold = true
+			r.answer(frame.Resend)
+		}
+	}
+	return false
+}
+
+// describe tells which fragment of which message f is. mu is held.
+func (r *Receiver) describe(f *frame.Frame) Fragment {
+	if f.Type == frame.Single {
+		return Fragment{PPID: f.PPID, Unordered: true, Begin: true, End: true, Message: r.singles}
+	}
+	t := r.current
+	t.Begin, t.End = f.Flags&frame.First != 0, f.Flags&frame.Last != 0
+	switch {
+	case f.Type == frame.Cut:
+		t.End, t.Aborted = true, true
+	case t.Begin:
+		t.PPID, t.Unordered, t.Offset = f.PPID, f.Flags&frame.Unordered != 0, 0
+	}
+	return t
+}
+
+// advance records that f, which is the fragment t, was taken. mu is held.
+func (r *Receiver) advance(f *frame.Frame, t Fragment) {
+	if f.Type == frame.Single {
+		r.singles++
+		r.have[f.Seq%maxSingles/64] |= 1 << (f.Seq % 64)
+		for {
+			w, bit := &r.have[r.base%maxSingles/64], uint64(1)<<(r.base%64)
+			if *w&bit == 0 {
+				return
+			}
+			*w &^= bit
+			r.base++
+		}
+	}
+	r.next++
+	r.current = t
+	r.current.Offset += uint64(len(f.Payload))
+	if t.End {
+		r.current = Fragment{Message: t.Message + 1}
+	}
+}
+
+// store keeps f for the reader. It reports false if there is no room. mu is held.
+func (r *Receiver) store(f *frame.Frame, t Fragment) bool {
+	n := r.n
+	p := newPacket(max(len(f.Payload), 1))
+	cost := p.cost()
+	if r.held+cost > FlowReserve && (n.recvHeld+cost > n.cfg.RecvMemory || r.held+cost > 2*n.cfg.FlowWindow) {
+		p.release()
+		return false
+	}
+	p.n = copy(p.bytes(), f.Payload)
+	r.held += cost
+	n.recvHeld += cost
+	u := unread{p: p, fragment: t}
+	if f.Type == frame.Single {
+		r.single.push(u)
+	} else {
+		r.data.push(u)
+	}
+	return true
+}
+
+// free gives the memory of p back to the node. mu is held.
+func (r *Receiver) free(p *packet) {
+	r.held -= p.cost()
+	r.n.recvHeld -= p.cost()
+}
+
+// window is how much the origin may have under way. mu is held.
+func (r *Receiver) window() int {
+	room := max(FlowReserve, (r.n.cfg.RecvMemory-r.n.recvHeld+r.held)/8)
+	w := min(r.n.cfg.FlowWindow, room) - r.held
+	if w < maxCredit {
+		return 0
+	}
+	return w
+}
+
+// grow sends an ack if the window has grown much. mu is held.
+func (r *Receiver) grow() {
+	if r.err != nil {
+		return
+	}
+	if w := r.window(); w-r.granted >= r.n.cfg.FlowWindow/4 || r.granted < maxCredit && w > r.granted {
+		r.answer(0)
+	}
+}
+
+// owe has an ack sent at the next tick. mu is held.
+func (r *Receiver) owe() {
+	r.unacked = max(r.unacked, 1)
+	if !r.owes {
+		r.owes = true
+		r.n.answers = append(r.n.answers, r)
+	}
+}
+
+// answer sends an ack. mu is held.
+func (r *Receiver) answer(flags frame.Flags) {
+	n := r.n
+	c := choose(n.conns, r.hash)
+	if c == nil || r.err != nil {
+		return
+	}
+	r.unacked, r.granted = 0, r.window()
+	r.counters.Acks++
+	n.control(c, nil, &frame.Frame{Header: frame.Header{
+		Type: frame.Ack, Flags: flags, Hops: frame.MaxHops, Stream: r.stream, Job: n.cfg.Job, Attempt: r.attempt,
+		From: n.cfg.Address, To: r.from, Incarnation: n.cfg.Incarnation, Seq: r.next,
+	}, PeerIncarnation: r.incarnation, Window: uint32(r.granted), SingleNext: r.base}, r.hash)
+}
+
+// answerUnknown confirms nothing, for a flow that this process does not know. mu is held.
+func (n *Node) answerUnknown(f *frame.Frame) {
+	h := flowHash(n.cfg.Job, n.cfg.Address, f.From, f.Stream)
+	if c := choose(n.conns, h); c != nil {
+		n.control(c, nil, &frame.Frame{Header: frame.Header{
+			Type: frame.Ack, Hops: frame.MaxHops, Stream: f.Stream, Job: n.cfg.Job, Attempt: f.Attempt,
+			From: n.cfg.Address, To: f.From, Incarnation: n.cfg.Incarnation,
+		}, PeerIncarnation: f.Incarnation}, h)
+	}
+}
+
+// onProbe answers. mu is held.
+func (r *Receiver) onProbe(f *frame.Frame) {
+	var flags frame.Flags
+	if f.Attempt == r.attempt {
+		if int32(f.Seq-r.next) > 0 {
+			flags |= frame.Resend
+		}
+		if int32(f.SingleNext-r.base) > 0 {
+			flags |= frame.ResendSingle
+		}
+	}
+	r.answer(flags)
+}
+
+// notify wakes a reader. mu is held.
+func (r *Receiver) notify() {
+	wake(r.signal)
+	if !r.listed && r.n.cfg.OnFragment == nil {
+		r.listed = true
+		r.n.ready.push(r)
+		wake(r.n.readable)
+	}
+}
+
+// end ends the flow. What was received can still be read. mu is held.
+func (r *Receiver) end(err error) {
+	if r.err != nil {
+		return
+	}
+	r.err = err
+	if err != ErrClosed {
+		r.n.log.LogAttrs(r.n.ctx, slog.LevelInfo, "flow of a former incarnation ended", slog.String("origin", r.from.String()))
+	}
+	r.notify()
+}
+
+// discard drops what was not read. mu is held.
+func (r *Receiver) discard() {
+	for _, q := range [...]*fifo[unread]{&r.data, &r.single} {
+		for q.len() > 0 {
+			u := q.pop()
+			r.free(u.p)
+			u.p.release()
+		}
+	}
+}
+
+// Recv reads into buf until it is full or the message ends, and waits for as much as that takes. A message that is
+// longer than buf is continued by the next Recv (Info.EOR). If ctx ends, or the flow, after a part of a message was
+// read, Recv returns that part; else the error: that of ctx, ErrRestarted, ErrClosed.
+func (r *Receiver) Recv(ctx context.Context, buf []byte) (n int, info Info, err error) {
+	select {
+	case r.turn <- struct{}{}:
+	default:
+		select {
+		case r.turn <- struct{}{}:
+		case <-ctx.Done():
+			return 0, info, ctx.Err()
+		}
+	}
+	defer func() { <-r.turn }()
+	for {
+		got, over, err := r.read(buf[n:], &info)
+		n += got
+		switch {
+		case over:
+			return n, info, nil
+		case err != nil && n > 0:
+			return n, info, nil
+		case err != nil:
+			return 0, info, err
+		}
+		select {
+		case <-r.signal:
+		case <-ctx.Done():
+			if n > 0 {
+				return n, info, nil
+			}
+			return 0, info, ctx.Err()
+		}
+	}
+}
+
+// TryRecv is Recv that never waits: it reads what is there, and returns ErrWouldBlock if that is nothing.
+func (r *Receiver) TryRecv(buf []byte) (n int, info Info, err error) {
+	select {
+	case r.turn <- struct{}{}:
+	default:
+		return 0, info, ErrWouldBlock
+	}
+	defer func() { <-r.turn }()
+	n, over, err := r.read(buf, &info)
+	if n == 0 && !over && err == nil {
+		err = ErrWouldBlock
+	}
+	return n, info, err
+}
+
+// read copies what is there of one message. over tells that buf is full, or the message has ended.
+func (r *Receiver) read(buf []byte, info *Info) (n int, over bool, err error) {
+	r.n.mu.Lock()
+	for !over {
+		q := &r.data
+		if !r.open && r.single.len() > 0 {
+			q = &r.single
+		}
+		if q.len() == 0 {
+			err = r.err
+			break
+		}
+		u := q.at(0)
+		t := &u.fragment
+		info.PPID, info.Unordered = t.PPID, t.Unordered
+		k := copy(buf[n:], u.p.bytes()[u.from:])
+		n += k
+		u.from += k
+		if u.from < u.p.n {
+			r.open = true
+			over = true
+			break
+		}
+		if r.open = !t.End; t.End {
+			info.EOR, info.Aborted, over = true, t.Aborted, true
+		}
+		p := q.pop().p
+		r.free(p)
+		p.release()
+		over = over || n == len(buf)
+	}
+	r.grow()
+	if !r.listed && r.data.len()+r.single.len() > 0 {
+		r.notify()
+	}
+	r.n.mu.Unlock()
+	r.n.pump()
+	return n, over, err
+}
