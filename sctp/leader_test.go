@@ -39,7 +39,7 @@ func newLeaderPair(t *testing.T) *leaderPair {
 		t.Cleanup(func() { (*tr).Close() })
 	}
 	if p.ta.leader.poller == nil {
-		t.Skip("the sockets of this system cannot be polled")
+		t.Skip("sockets cannot be polled on this system")
 	}
 	listen := func(tr *Transport, cfg *Config) *Endpoint {
 		e, err := tr.Listen(0, cfg)

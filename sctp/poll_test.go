@@ -88,7 +88,7 @@ func TestReadersReadAllThatCame(t *testing.T) {
 	}
 	defer tr.Close()
 	if !tr.sockets().canPoll {
-		t.Skip("sockets cannot be polled here")
+		t.Skip("sockets cannot be polled on this system")
 	}
 	to := tr.sockets().list[0].conn.LocalAddr()
 	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))

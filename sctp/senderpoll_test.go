@@ -93,7 +93,7 @@ func TestSenderReads(t *testing.T) {
 		}
 		defer tr.Close()
 		if !tr.sockets().canPoll {
-			t.Skip("the sockets of this system cannot be polled")
+			t.Skip("sockets cannot be polled on this system")
 		}
 		if ends[i], err = tr.Listen(0, nil); err != nil {
 			t.Fatal(err)

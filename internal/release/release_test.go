@@ -16,6 +16,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // module makes a repository with a module that has one command, and returns a release of it
@@ -24,7 +26,7 @@ func module(t *testing.T) (*release, *bytes.Buffer) {
 	t.Helper()
 	for _, tool := range []string{"git", "go"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip(err)
+			testenv.Lacking(t, "a release needs %s: %v", tool, err)
 		}
 	}
 	dir := t.TempDir()

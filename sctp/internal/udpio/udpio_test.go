@@ -138,7 +138,7 @@ func TestECNTravels(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
 		a, b := listen(t, addr, Options{}), listen(t, addr, Options{})
 		if _, ok := a.Conn.(*packetConn); ok {
-			t.Skip("this system's sockets carry no ECN")
+			t.Skip("sockets carry no ECN on this system")
 		}
 		for ecn := range uint8(4) {
 			if err := a.Write([]byte{1, 2, 3}, &Meta{Remote: b.LocalAddr(), ECN: ecn}); err != nil {
@@ -154,7 +154,7 @@ func TestECNTravels(t *testing.T) {
 func TestLocalAddressIsKnownAndChosen(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "[::]:0", Options{})
 	if _, ok := b.Conn.(*packetConn); ok {
-		t.Skip("this system's sockets do not tell")
+		t.Skip("sockets do not tell the local address on this system")
 	}
 	second := netip.MustParseAddr("127.0.0.2")
 	to := netip.AddrPortFrom(second, b.LocalAddr().Port())
@@ -176,7 +176,7 @@ func TestLocalAddressIsKnownAndChosen(t *testing.T) {
 func TestTryReadDoesNotWait(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	if !b.CanPoll() {
-		t.Skip("not on this system")
+		t.Skip("sockets cannot be polled on this system")
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -200,7 +200,7 @@ func TestTryReadDoesNotWait(t *testing.T) {
 func TestReadsGrowWithWhatWaits(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	if !b.CanPoll() {
-		t.Skip("not on this system")
+		t.Skip("sockets cannot be polled on this system")
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -253,7 +253,7 @@ func TestReadWakesAfterPolling(t *testing.T) {
 func TestReadLeavesDatagramsToWhoPolls(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	if !b.CanPoll() {
-		t.Skip("sockets cannot be polled here")
+		t.Skip("sockets cannot be polled on this system")
 	}
 	b.Polled(true)
 	if err := a.Write([]byte("x"), &Meta{Remote: b.LocalAddr()}); err != nil {
@@ -301,7 +301,7 @@ func TestCloseEndsRead(t *testing.T) {
 func TestWriteRefusesLongBatches(t *testing.T) {
 	c := listen(t, "127.0.0.1:0", Options{})
 	if _, ok := c.Conn.(*packetConn); ok {
-		t.Skip("no limit")
+		t.Skip("writes have no limit on this system")
 	}
 	m := Meta{Remote: c.LocalAddr(), SegSize: 1472}
 	if err := c.Write(make([]byte, MaxBatchBytes+1), &m); err == nil {
@@ -357,7 +357,7 @@ func TestKernelsThatCorruptEqualBatches(t *testing.T) {
 func TestReadAndWriteDoNotAllocate(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	if !b.CanPoll() {
-		t.Skip("not on this system")
+		t.Skip("sockets cannot be polled on this system")
 	}
 	msg := pattern(20 * 1472)
 	m := Meta{Remote: b.LocalAddr(), SegSize: 1472, ECN: 2}

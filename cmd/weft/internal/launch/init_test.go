@@ -61,7 +61,7 @@ func initAgainRole(ctx context.Context, _ []string) error {
 // A second Init does not take a file of the program for its launcher.
 func TestInitAgainLeavesFilesAlone(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("descriptors are not inherited by number")
+		t.Skip("descriptors are not inherited by number on this system")
 	}
 	if out, _, status := clitest.Weft(t, "", "run", "-n", "2", os.Args[0], "init-again"); status != 0 || out != "untouched\nuntouched\n" {
 		t.Errorf("status %d, output %q", status, out)
