@@ -73,6 +73,7 @@ var rows = []row{
 	{"peer resets our streams", rowPeerResetsIn},
 	{"reset all", rowResetAll},
 	{"peer resets all", rowPeerResetsAll},
+	{"names of the kernel's socket", rowSocketNames},
 	{"add streams", rowAddStreams},
 	{"peer adds streams", rowPeerAddsStreams},
 }
