@@ -23,8 +23,9 @@ type association struct {
 	shutdown   bool    // the peer has begun a shutdown
 }
 
-// itemOverhead is what a message in a receive queue counts beside its payload, in bytes.
-const itemOverhead = 256
+// itemOverhead is what a message in a receive queue counts beside its payload, in bytes: with a
+// short one its buffer of at least 256 bytes, its item and its place in the queue.
+const itemOverhead = 400
 
 // lastID is the last SCTPAssocID that was given.
 var lastID atomic.Int32

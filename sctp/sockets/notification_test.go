@@ -193,7 +193,7 @@ func TestNotificationsAreBounded(t *testing.T) {
 			}
 			notes++
 		}
-		if lost := s.LostNotifications(); lost == 0 || uint64(notes)+lost != rounds+1 || notes*(256+12) > 64<<10 {
+		if lost := s.LostNotifications(); lost == 0 || uint64(notes)+lost != rounds+1 || notes*(400+12) > 64<<10 {
 			t.Errorf("%d notifications read and %d lost of %d", notes, lost, rounds+1)
 		}
 	})
