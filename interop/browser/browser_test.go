@@ -111,15 +111,15 @@ func TestChromium(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		p := startProgram(t)
-		openScenarios(t, ctx, c, p).scenario(t, ctx, "handshakes", 100)
+		openScenarios(t, ctx, c, p).scenario(t, ctx, "handshakes", 100, 4)
 		p.wantNoPeers(t, 5*time.Second)
 	})
-	t.Run("crowd", func(t *testing.T) {
+	t.Run("places", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		p := startProgram(t)
 		tb := openScenarios(t, ctx, c, p)
-		tb.scenario(t, ctx, "crowd", maxPeers)
+		tb.scenario(t, ctx, "places", maxPeers)
 		// Without a word to the program, as when the browser is killed.
 		if err := tb.eval(ctx, `navigator.sendBeacon = () => true; 0`, nil); err != nil {
 			t.Fatal(err)
@@ -196,9 +196,12 @@ func testPage(t *testing.T, c *chromium) {
 	wait(`$('program').innerText.includes('connected')`)
 	wait(`$('browser').innerText.includes('DTLS') && !$('browser').innerText.includes('undefined')`)
 	picture("both-ways")
-	run(`$('reliability').value = 'maxRetransmits'; $('reliability').onchange(); $('order').value = 'unordered'; $('start').click()`)
+	// With pion/sctp ordered channels stand still beside unordered ones, and all when one gives up messages.
+	if weftBelow() {
+		run(`$('reliability').value = 'maxRetransmits'; $('reliability').onchange(); $('order').value = 'unordered'`)
+	}
+	run(`$('start').click()`)
 	wait(`$('channels').tBodies[0].rows.length === 4`)
-	// With pion/sctp what is reliable stands still under loss.
 	if weftBelow() {
 		run(`$('loss').value = 3; $('loss').oninput()`)
 		wait(rate("lostNow"))

@@ -31,7 +31,7 @@ const (
 const (
 	gatherTimeout = 5 * time.Second  // for our own addresses
 	setupTimeout  = 30 * time.Second // from the offer to the control channel
-	lostTimeout   = 15 * time.Second // without an answer to ICE's checks
+	lostTimeout   = 12 * time.Second // without an answer to ICE's checks
 )
 
 // A peer is the connection to one page.

@@ -623,7 +623,7 @@ async function browserStats() {
   for (const s of report.values()) {
     if (s.type === 'transport') {
       Object.assign(b, { sent: s.bytesSent, received: s.bytesReceived });
-      if (s.tlsVersion) b.dtls = `${{ FEFD: '1.2', FEFC: '1.3' }[s.tlsVersion] || s.tlsVersion}, ${s.dtlsCipher || ''}`;
+      if (s.tlsVersion) b.dtls = `${{ FEFD: '1.2', FEFC: '1.3' }[s.tlsVersion] || s.tlsVersion}, ${(s.dtlsCipher || '').replace('TLS_', '')}`;
       const pair = report.get(s.selectedCandidatePairId);
       if (pair) {
         b.rtt = pair.currentRoundTripTime;
