@@ -302,7 +302,8 @@ func (c *SCTPConn) isClosed() bool {
 }
 
 // Association returns the association under a one-to-one socket, with all that package sctp can
-// do; nil for a one-to-many socket. It must not be read: the socket does that.
+// do; nil for a one-to-many socket. It must not be read, and its SetValue not be called: the
+// socket does both.
 func (c *SCTPConn) Association() *sctp.Association {
 	if as, err := c.find(0); err == nil {
 		return as.a

@@ -65,6 +65,9 @@ func (p *place) udp() uint16 {
 func acquire(p *place) (*transport, error) {
 	udp := p.udp()
 	key := p.key(udp)
+	if key == "" {
+		return p.unshared(udp)
+	}
 	for {
 		transports.mu.Lock()
 		t := transports.m[key]
@@ -83,15 +86,28 @@ func acquire(p *place) (*transport, error) {
 			return nil, err
 		}
 		t = &transport{Transport: st, key: key, refs: 1, gone: make(chan struct{})}
-		if key == "" && p.listen == nil {
-			// Nobody else can have the port that was free.
-			t.key = p.key(st.LocalAddrs()[0].Port())
-		}
-		if t.key != "" {
-			transports.m[t.key] = t
-		}
+		transports.m[key] = t
 		return t, nil
 	}
+}
+
+// unshared opens a transport that others do not have. Later sockets may share it if it has got
+// a UDP port that was free, which is known from then on.
+func (p *place) unshared(udp uint16) (*transport, error) {
+	st, err := p.open(udp) // without a lock: it may call the program
+	if err != nil {
+		return nil, err
+	}
+	t := &transport{Transport: st, refs: 1, gone: make(chan struct{})}
+	if p.listen == nil {
+		t.key = p.key(st.LocalAddrs()[0].Port())
+		transports.mu.Lock()
+		defer transports.mu.Unlock()
+		if transports.m[t.key] == nil {
+			transports.m[t.key] = t
+		}
+	}
+	return t, nil
 }
 
 // open makes the transport of a place.
