@@ -1,0 +1,12 @@
+module github.com/free5gc/sctp
+
+go 1.26.0
+
+replace github.com/weftstack/weft => ../..
+
+require github.com/weftstack/weft v0.0.0-00010101000000-000000000000
+
+require (
+	github.com/klauspost/crc32 v1.3.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+)
