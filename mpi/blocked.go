@@ -149,7 +149,8 @@ func (w *World) missing() []string {
 		out = append(out, v)
 	}
 	slices.SortFunc(out, func(a, b wait) int {
-		return cmp.Or(cmp.Compare(a.what, b.what), cmp.Compare(a.comm, b.comm), cmp.Compare(a.peer, b.peer), cmp.Compare(a.tag, b.tag))
+		return cmp.Or(cmp.Compare(a.what, b.what), cmp.Compare(a.comm, b.comm), cmp.Compare(a.peer, b.peer),
+			cmp.Compare(a.tag, b.tag))
 	})
 	var lines []string
 	for _, v := range out {

@@ -128,7 +128,9 @@ func Alltoall[T Element](ctx context.Context, c *Comm, send, recv []T) error {
 // rank i sends to rank j must be as long as what j expects from i. It blocks until all data is
 // there; until then send and recv belong to the call. Errors to test for: ErrCount, ErrOverlap,
 // ErrTypeMismatch, [RankError].
-func Alltoallv[T Element](ctx context.Context, c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) error {
+func Alltoallv[T Element](
+	ctx context.Context, c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int,
+) error {
 	return finish(c.alltoallvCall(ctx, check(send, recv), scounts, sdispls, rcounts, rdispls))
 }
 

@@ -218,12 +218,15 @@ var ended = func() context.Context {
 
 // SendrecvReduce implements coll.Comm.
 func (m *collComm) SendrecvReduce(sb []byte, dst int, acc, mine []byte, src int, lower bool) error {
-	st, err := m.sendrecvReduce(sb, dst, acc, src, p2p.ReceiveReduce{Reducer: m.red, Mine: mine, Lower: lower, Elem: m.elem})
+	st, err := m.sendrecvReduce(sb, dst, acc, src,
+		p2p.ReceiveReduce{Reducer: m.red, Mine: mine, Lower: lower, Elem: m.elem})
 	return m.expect(st, err, src, len(acc))
 }
 
 // sendrecvReduce sends and receives at the same time; the receive combines as reduce says.
-func (m *collComm) sendrecvReduce(sb []byte, dst int, rb []byte, src int, reduce p2p.ReceiveReduce) (p2p.Status, error) {
+func (m *collComm) sendrecvReduce(
+	sb []byte, dst int, rb []byte, src int, reduce p2p.ReceiveReduce,
+) (p2p.Status, error) {
 	if err := m.c.comm.CheckSource(m.slot, src); err != nil {
 		return p2p.Status{}, err
 	}

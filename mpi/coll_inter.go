@@ -120,7 +120,9 @@ func (c *Comm) interBcast(ctx context.Context, b checked, root int) (*collective
 }
 
 // interGather prepares Gather, Gatherv, Scatter and Scatterv.
-func (c *Comm) interGather(ctx context.Context, kind Coll, b checked, counts, displs []int, root int) (*collective, error) {
+func (c *Comm) interGather(
+	ctx context.Context, kind Coll, b checked, counts, displs []int, root int,
+) (*collective, error) {
 	k, err := c.prepare(ctx, kind, b, 0)
 	if err != nil {
 		return nil, err
@@ -258,11 +260,14 @@ func (c *Comm) interReduce(ctx context.Context, kind Coll, b checked, red op.Red
 
 // reduceGroup prepares the reduction of the send buffers of the local group to
 // its rank 0, which finds the result in sum.
-func (c *Comm) reduceGroup(ctx context.Context, k *collective, red op.Reducer) (part *collective, sum []byte, err error) {
+func (c *Comm) reduceGroup(
+	ctx context.Context, k *collective, red op.Reducer,
+) (part *collective, sum []byte, err error) {
 	if c.comm.Rank == 0 {
 		sum = k.Scratch(len(k.SendBuf))
 	}
-	part, err = c.local.reduceCall(ctx, CollReduce, checked{send: k.SendBuf, recv: sum, elem: k.Elem, sig: k.comm.slot.Sig()}, red, 0)
+	part, err = c.local.reduceCall(ctx, CollReduce,
+		checked{send: k.SendBuf, recv: sum, elem: k.Elem, sig: k.comm.slot.Sig()}, red, 0)
 	return part, sum, err
 }
 
@@ -286,7 +291,9 @@ func (c *Comm) interAllreduce(ctx context.Context, k *collective, red op.Reducer
 // ReduceScatterBlock. Unlike elsewhere the blocks are those of the local group:
 // what comes from the other is scattered in it. Both groups reduce as many
 // elements.
-func (c *Comm) interReduceScatter(ctx context.Context, kind Coll, b checked, counts []int, red op.Reducer) (*collective, error) {
+func (c *Comm) interReduceScatter(
+	ctx context.Context, kind Coll, b checked, counts []int, red op.Reducer,
+) (*collective, error) {
 	defer c.local.coll.take(2)()
 	k, err := c.prepare(ctx, kind, b, len(b.send))
 	if err != nil {
@@ -312,7 +319,8 @@ func (c *Comm) interReduceScatter(ctx context.Context, kind Coll, b checked, cou
 	if c.comm.Rank == 0 {
 		other = k.Scratch(len(k.SendBuf))
 	}
-	deal, err := c.local.gathervCall(ctx, CollScatterv, checked{send: other, recv: k.RecvBuf, elem: k.Elem, sig: k.comm.slot.Sig()}, counts, nil, 0)
+	deal, err := c.local.gathervCall(ctx, CollScatterv,
+		checked{send: other, recv: k.RecvBuf, elem: k.Elem, sig: k.comm.slot.Sig()}, counts, nil, 0)
 	if err != nil {
 		part.release()
 		return k.refuse(err)

@@ -37,7 +37,9 @@ func NeighborAlltoall[T Element](ctx context.Context, t Topology, send, recv []T
 // (MPI_Neighbor_alltoallv). It blocks until all neighbours' data is there; until then send and recv
 // belong to the call. Errors to test for: ErrTopology, ErrCount, ErrOverlap, ErrTypeMismatch,
 // [RankError].
-func NeighborAlltoallv[T Element](ctx context.Context, t Topology, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) error {
+func NeighborAlltoallv[T Element](
+	ctx context.Context, t Topology, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int,
+) error {
 	return finish(neighborAlltoallv(ctx, t, send, scounts, sdispls, recv, rcounts, rdispls))
 }
 
@@ -57,7 +59,9 @@ func IneighborAlltoall[T Element](t Topology, send, recv []T) (*Request, error) 
 }
 
 // IneighborAlltoallv starts [NeighborAlltoallv] (MPI_Ineighbor_alltoallv).
-func IneighborAlltoallv[T Element](t Topology, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (*Request, error) {
+func IneighborAlltoallv[T Element](
+	t Topology, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int,
+) (*Request, error) {
 	return start(neighborAlltoallv(context.Background(), t, send, scounts, sdispls, recv, rcounts, rdispls))
 }
 
@@ -68,7 +72,9 @@ func neighborAllgather[T Element](ctx context.Context, t Topology, send, recv []
 	})
 }
 
-func neighborAllgatherv[T Element](ctx context.Context, t Topology, send, recv []T, counts, displs []int) (*collective, error) {
+func neighborAllgatherv[T Element](
+	ctx context.Context, t Topology, send, recv []T, counts, displs []int,
+) (*collective, error) {
 	return prepareNeighbor(ctx, t, check(send, recv), func(out, in *neighborSide) error {
 		out.whole(len(send))
 		return in.given(counts, displs, len(recv))
@@ -90,7 +96,9 @@ func neighborAlltoall[T Element](ctx context.Context, t Topology, send, recv []T
 	})
 }
 
-func neighborAlltoallv[T Element](ctx context.Context, t Topology, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (*collective, error) {
+func neighborAlltoallv[T Element](
+	ctx context.Context, t Topology, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int,
+) (*collective, error) {
 	return prepareNeighbor(ctx, t, check(send, recv), func(out, in *neighborSide) error {
 		if err := out.given(scounts, sdispls, len(send)); err != nil {
 			return err
@@ -144,7 +152,9 @@ func (s *neighborSide) given(counts, displs []int, length int) error {
 }
 
 // prepareNeighbor begins a neighbour collective; lay lays out the blocks.
-func prepareNeighbor(ctx context.Context, t Topology, b checked, lay func(out, in *neighborSide) error) (*collective, error) {
+func prepareNeighbor(
+	ctx context.Context, t Topology, b checked, lay func(out, in *neighborSide) error,
+) (*collective, error) {
 	c := t.Comm()
 	k, err := c.prepare(ctx, collNeighbor, b, 0)
 	second := c.coll.nextTag() // of the second flow

@@ -82,7 +82,9 @@ func Ialltoall[T Element](c *Comm, send, recv []T) (*Request, error) {
 }
 
 // Ialltoallv starts [Alltoallv] (MPI_Ialltoallv).
-func Ialltoallv[T Element](c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (*Request, error) {
+func Ialltoallv[T Element](
+	c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int,
+) (*Request, error) {
 	return start(c.alltoallvCall(context.Background(), check(send, recv), scounts, sdispls, rcounts, rdispls))
 }
 

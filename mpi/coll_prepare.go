@@ -121,7 +121,9 @@ func (c *Comm) reduceCall(ctx context.Context, kind Coll, b checked, red op.Redu
 
 // reduceScatterCall prepares ReduceScatter, and with counts nil
 // ReduceScatterBlock.
-func (c *Comm) reduceScatterCall(ctx context.Context, kind Coll, b checked, counts []int, red op.Reducer) (*collective, error) {
+func (c *Comm) reduceScatterCall(
+	ctx context.Context, kind Coll, b checked, counts []int, red op.Reducer,
+) (*collective, error) {
 	if c.remote != nil {
 		return c.interReduceScatter(ctx, kind, b, counts, red)
 	}
@@ -190,7 +192,9 @@ func (c *Comm) gatherCall(ctx context.Context, kind Coll, b checked, root int) (
 }
 
 // gathervCall prepares Gatherv and Scatterv.
-func (c *Comm) gathervCall(ctx context.Context, kind Coll, b checked, counts, displs []int, root int) (*collective, error) {
+func (c *Comm) gathervCall(
+	ctx context.Context, kind Coll, b checked, counts, displs []int, root int,
+) (*collective, error) {
 	if c.remote != nil {
 		return c.interGather(ctx, kind, b, counts, displs, root)
 	}
@@ -275,7 +279,9 @@ func (c *Comm) alltoallCall(ctx context.Context, b checked) (*collective, error)
 	return k, nil
 }
 
-func (c *Comm) alltoallvCall(ctx context.Context, b checked, scounts, sdispls, rcounts, rdispls []int) (*collective, error) {
+func (c *Comm) alltoallvCall(
+	ctx context.Context, b checked, scounts, sdispls, rcounts, rdispls []int,
+) (*collective, error) {
 	k, err := c.prepare(ctx, CollAlltoallv, b, 0)
 	if err != nil {
 		return nil, err

@@ -96,7 +96,8 @@ func (t *Tuning) Rules() []Rule {
 // Add appends a rule, which overrides those before it. It returns ErrTuning
 // if the collective or the algorithm does not exist.
 func (t *Tuning) Add(r Rule) error {
-	return t.table.Add(coll.Rule{Kind: coll.Kind(r.Coll), Algorithm: r.Algorithm, MinRanks: r.MinRanks, MinBytes: r.MinBytes})
+	return t.table.Add(coll.Rule{Kind: coll.Kind(r.Coll), Algorithm: r.Algorithm, MinRanks: r.MinRanks,
+		MinBytes: r.MinBytes})
 }
 
 // String prints the table in the form that ParseTuning reads.

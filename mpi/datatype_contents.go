@@ -11,19 +11,32 @@ type Combiner uint8
 
 // Combiners, with what Contents.Integers and Types hold for each.
 const (
-	CombinerNamed         Combiner = datatype.CombinerNamed         // MPI_COMBINER_NAMED: TypeOf; none: see Contents.Go
-	CombinerDup           Combiner = datatype.CombinerDup           // MPI_COMBINER_DUP: Datatype.Dup; none
-	CombinerContiguous    Combiner = datatype.CombinerContiguous    // MPI_COMBINER_CONTIGUOUS: count
-	CombinerVector        Combiner = datatype.CombinerVector        // MPI_COMBINER_VECTOR: count, blocklen, stride
-	CombinerHvector       Combiner = datatype.CombinerHvector       // MPI_COMBINER_HVECTOR: the same, the stride in bytes
-	CombinerIndexed       Combiner = datatype.CombinerIndexed       // MPI_COMBINER_INDEXED: count, lens …, displs …
-	CombinerHindexed      Combiner = datatype.CombinerHindexed      // MPI_COMBINER_HINDEXED: the same, displs in bytes
-	CombinerIndexedBlock  Combiner = datatype.CombinerIndexedBlock  // MPI_COMBINER_INDEXED_BLOCK: count, blocklen, displs …
-	CombinerHindexedBlock Combiner = datatype.CombinerHindexedBlock // MPI_COMBINER_HINDEXED_BLOCK: the same, displs in bytes
-	CombinerStruct        Combiner = datatype.CombinerStruct        // MPI_COMBINER_STRUCT: count, lens …, displs …; a type for each block
-	CombinerSubarray      Combiner = datatype.CombinerSubarray      // MPI_COMBINER_SUBARRAY: dimensions, sizes …, subsizes …, starts …, order
-	CombinerDarray        Combiner = datatype.CombinerDarray        // MPI_COMBINER_DARRAY: rank, dimensions, sizes …, grid …, order; and Dists
-	CombinerResized       Combiner = datatype.CombinerResized       // MPI_COMBINER_RESIZED: lb, extent
+	// MPI_COMBINER_NAMED: TypeOf; none: see Contents.Go.
+	CombinerNamed Combiner = datatype.CombinerNamed
+	// MPI_COMBINER_DUP: Datatype.Dup; none.
+	CombinerDup Combiner = datatype.CombinerDup
+	// MPI_COMBINER_CONTIGUOUS: count.
+	CombinerContiguous Combiner = datatype.CombinerContiguous
+	// MPI_COMBINER_VECTOR: count, blocklen, stride.
+	CombinerVector Combiner = datatype.CombinerVector
+	// MPI_COMBINER_HVECTOR: the same, the stride in bytes.
+	CombinerHvector Combiner = datatype.CombinerHvector
+	// MPI_COMBINER_INDEXED: count, lens …, displs …
+	CombinerIndexed Combiner = datatype.CombinerIndexed
+	// MPI_COMBINER_HINDEXED: the same, displs in bytes.
+	CombinerHindexed Combiner = datatype.CombinerHindexed
+	// MPI_COMBINER_INDEXED_BLOCK: count, blocklen, displs …
+	CombinerIndexedBlock Combiner = datatype.CombinerIndexedBlock
+	// MPI_COMBINER_HINDEXED_BLOCK: the same, displs in bytes.
+	CombinerHindexedBlock Combiner = datatype.CombinerHindexedBlock
+	// MPI_COMBINER_STRUCT: count, lens …, displs …; a type for each block.
+	CombinerStruct Combiner = datatype.CombinerStruct
+	// MPI_COMBINER_SUBARRAY: dimensions, sizes …, subsizes …, starts …, order.
+	CombinerSubarray Combiner = datatype.CombinerSubarray
+	// MPI_COMBINER_DARRAY: rank, dimensions, sizes …, grid …, order; and Dists.
+	CombinerDarray Combiner = datatype.CombinerDarray
+	// MPI_COMBINER_RESIZED: lb, extent.
+	CombinerResized Combiner = datatype.CombinerResized
 )
 
 // String returns the name in lower case.

@@ -87,7 +87,9 @@ func FileOpen[T Element](ctx context.Context, c *Comm, name string, mode FileMod
 func FileDelete(name string) error { return os.Remove(name) }
 
 // openFile is FileOpen; bad is what is wrong with the elements.
-func openFile(ctx context.Context, c *Comm, name string, mode FileMode, info Info, elem *datatype.Layout, bad error) (*file, error) {
+func openFile(
+	ctx context.Context, c *Comm, name string, mode FileMode, info Info, elem *datatype.Layout, bad error,
+) (*file, error) {
 	own, err := c.private(ctx)
 	if err != nil {
 		return nil, err

@@ -33,7 +33,8 @@ func RegisterDatarep[T Element](w *World, name string, rep Datarep[T]) error {
 	if err := datatype.CheckElement[T](); err != nil {
 		return err
 	}
-	if name == "" || len(name) > MaxDatarep || rep.Size < 1 || rep.Size > maxDatarepSize || rep.Read == nil || rep.Write == nil {
+	if name == "" || len(name) > MaxDatarep || rep.Size < 1 || rep.Size > maxDatarepSize || rep.Read == nil ||
+		rep.Write == nil {
 		return fmt.Errorf("%w: data representation %.40q of %d bytes", ErrOption, name, rep.Size)
 	}
 	return w.datareps.Add(datatype.LayoutOf(reflect.TypeFor[T]()), &fileio.Datarep{

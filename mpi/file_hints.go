@@ -69,7 +69,10 @@ func readFileHints(info Info, size int) (*fileio.Hints, error) {
 	for _, n := range []struct {
 		key string
 		to  *int
-	}{{InfoStripingFactor, &factor}, {InfoNodes, &nodes}, {InfoBuffer, &h.Buffer}, {InfoStripingUnit, &unit}, {InfoReadBuffer, &piece}} {
+	}{
+		{InfoStripingFactor, &factor}, {InfoNodes, &nodes}, {InfoBuffer, &h.Buffer}, {InfoStripingUnit, &unit},
+		{InfoReadBuffer, &piece},
+	} {
 		s, ok := info[n.key]
 		if !ok {
 			continue

@@ -20,7 +20,8 @@ func (f *File[T]) ReadAt(ctx context.Context, offset int64, buf []T) (int, error
 // system has taken the elements; until then buf belongs to the call, which does not change it.
 // Errors to test for: those of [File.ReadAt].
 func (f *File[T]) WriteAt(ctx context.Context, offset int64, buf []T) (int, error) {
-	return f.f.call(ctx, fileio.Op{Name: "File.WriteAt", At: fileio.AtOffset, Pos: offset, Buf: datatype.Bytes(buf), Write: true})
+	return f.f.call(ctx,
+		fileio.Op{Name: "File.WriteAt", At: fileio.AtOffset, Pos: offset, Buf: datatype.Bytes(buf), Write: true})
 }
 
 // Read reads from the individual pointer on, and moves it behind what it read. Nonblocking and
@@ -43,14 +44,16 @@ func (f *File[T]) Write(ctx context.Context, buf []T) (int, error) {
 // InfoNodes. It blocks until this rank has its elements; until then buf belongs to the call. Errors
 // to test for: those of [File.ReadAt], and [RankError].
 func (f *File[T]) ReadAtAll(ctx context.Context, offset int64, buf []T) (int, error) {
-	return f.f.call(ctx, fileio.Op{Name: "File.ReadAtAll", At: fileio.AtOffset, Pos: offset, Buf: datatype.Bytes(buf), All: true})
+	return f.f.call(ctx,
+		fileio.Op{Name: "File.ReadAtAll", At: fileio.AtOffset, Pos: offset, Buf: datatype.Bytes(buf), All: true})
 }
 
 // WriteAtAll is [File.WriteAt] that all ranks call (MPI_File_write_at_all). It blocks until all
 // elements of this rank are written; until then buf belongs to the call. Errors to test for: those
 // of [File.WriteAt], and [RankError].
 func (f *File[T]) WriteAtAll(ctx context.Context, offset int64, buf []T) (int, error) {
-	return f.f.call(ctx, fileio.Op{Name: "File.WriteAtAll", At: fileio.AtOffset, Pos: offset, Buf: datatype.Bytes(buf), Write: true, All: true})
+	return f.f.call(ctx, fileio.Op{Name: "File.WriteAtAll", At: fileio.AtOffset, Pos: offset, Buf: datatype.Bytes(buf),
+		Write: true, All: true})
 }
 
 // ReadAll is [File.Read] that all ranks call (MPI_File_read_all). It blocks until this rank has its
@@ -64,7 +67,8 @@ func (f *File[T]) ReadAll(ctx context.Context, buf []T) (int, error) {
 // of this rank are written; until then buf belongs to the call. Errors to test for: those of
 // [File.WriteAt], and [RankError].
 func (f *File[T]) WriteAll(ctx context.Context, buf []T) (int, error) {
-	return f.f.call(ctx, fileio.Op{Name: "File.WriteAll", At: fileio.AtPointer, Buf: datatype.Bytes(buf), Write: true, All: true})
+	return f.f.call(ctx,
+		fileio.Op{Name: "File.WriteAll", At: fileio.AtPointer, Buf: datatype.Bytes(buf), Write: true, All: true})
 }
 
 // IreadAt starts [File.ReadAt] (MPI_File_iread_at).
@@ -74,7 +78,8 @@ func (f *File[T]) IreadAt(offset int64, buf []T) (*Request, error) {
 
 // IwriteAt starts [File.WriteAt] (MPI_File_iwrite_at).
 func (f *File[T]) IwriteAt(offset int64, buf []T) (*Request, error) {
-	return f.f.start(fileio.Op{Name: "File.IwriteAt", At: fileio.AtOffset, Pos: offset, Buf: datatype.Bytes(buf), Write: true})
+	return f.f.start(fileio.Op{Name: "File.IwriteAt", At: fileio.AtOffset, Pos: offset, Buf: datatype.Bytes(buf),
+		Write: true})
 }
 
 // Iread starts [File.Read] (MPI_File_iread).
@@ -89,12 +94,14 @@ func (f *File[T]) Iwrite(buf []T) (*Request, error) {
 
 // IreadAtAll starts [File.ReadAtAll] (MPI_File_iread_at_all).
 func (f *File[T]) IreadAtAll(offset int64, buf []T) (*Request, error) {
-	return f.f.start(fileio.Op{Name: "File.IreadAtAll", At: fileio.AtOffset, Pos: offset, Buf: datatype.Bytes(buf), All: true})
+	return f.f.start(fileio.Op{Name: "File.IreadAtAll", At: fileio.AtOffset, Pos: offset, Buf: datatype.Bytes(buf),
+		All: true})
 }
 
 // IwriteAtAll starts [File.WriteAtAll] (MPI_File_iwrite_at_all).
 func (f *File[T]) IwriteAtAll(offset int64, buf []T) (*Request, error) {
-	return f.f.start(fileio.Op{Name: "File.IwriteAtAll", At: fileio.AtOffset, Pos: offset, Buf: datatype.Bytes(buf), Write: true, All: true})
+	return f.f.start(fileio.Op{Name: "File.IwriteAtAll", At: fileio.AtOffset, Pos: offset, Buf: datatype.Bytes(buf),
+		Write: true, All: true})
 }
 
 // IreadAll starts [File.ReadAll] (MPI_File_iread_all).
@@ -104,33 +111,38 @@ func (f *File[T]) IreadAll(buf []T) (*Request, error) {
 
 // IwriteAll starts [File.WriteAll] (MPI_File_iwrite_all).
 func (f *File[T]) IwriteAll(buf []T) (*Request, error) {
-	return f.f.start(fileio.Op{Name: "File.IwriteAll", At: fileio.AtPointer, Buf: datatype.Bytes(buf), Write: true, All: true})
+	return f.f.start(fileio.Op{Name: "File.IwriteAll", At: fileio.AtPointer, Buf: datatype.Bytes(buf), Write: true,
+		All: true})
 }
 
 // ReadAtType is [File.ReadAt] into count items of t in buf (MPI_File_read_at). It
 // returns the bytes read. It blocks until that is done; until then buf belongs
 // to the call. It returns ErrCount for items outside buf.
 func (f *File[T]) ReadAtType(ctx context.Context, offset int64, buf []T, count int, t *Datatype) (int, error) {
-	return f.f.typed(ctx, fileio.Op{Name: "File.ReadAtType", At: fileio.AtOffset, Pos: offset}, datatype.Bytes(buf), count, t.typ())
+	return f.f.typed(ctx, fileio.Op{Name: "File.ReadAtType", At: fileio.AtOffset, Pos: offset}, datatype.Bytes(buf),
+		count, t.typ())
 }
 
 // WriteAtType is [File.WriteAt] of count items of t in buf (MPI_File_write_at). It
 // returns the bytes written. It blocks until that is done; until then buf
 // belongs to the call. It returns ErrCount for items outside buf.
 func (f *File[T]) WriteAtType(ctx context.Context, offset int64, buf []T, count int, t *Datatype) (int, error) {
-	return f.f.typed(ctx, fileio.Op{Name: "File.WriteAtType", At: fileio.AtOffset, Pos: offset, Write: true}, datatype.Bytes(buf), count, t.typ())
+	return f.f.typed(ctx, fileio.Op{Name: "File.WriteAtType", At: fileio.AtOffset, Pos: offset, Write: true},
+		datatype.Bytes(buf), count, t.typ())
 }
 
 // ReadAtAllType is [File.ReadAtType] that all ranks call (MPI_File_read_at_all). It
 // blocks until this rank's part is done; until then buf belongs to the call.
 func (f *File[T]) ReadAtAllType(ctx context.Context, offset int64, buf []T, count int, t *Datatype) (int, error) {
-	return f.f.typed(ctx, fileio.Op{Name: "File.ReadAtAllType", At: fileio.AtOffset, Pos: offset, All: true}, datatype.Bytes(buf), count, t.typ())
+	return f.f.typed(ctx, fileio.Op{Name: "File.ReadAtAllType", At: fileio.AtOffset, Pos: offset, All: true},
+		datatype.Bytes(buf), count, t.typ())
 }
 
 // WriteAtAllType is [File.WriteAtType] that all ranks call (MPI_File_write_at_all). It
 // blocks until this rank's part is done; until then buf belongs to the call.
 func (f *File[T]) WriteAtAllType(ctx context.Context, offset int64, buf []T, count int, t *Datatype) (int, error) {
-	return f.f.typed(ctx, fileio.Op{Name: "File.WriteAtAllType", At: fileio.AtOffset, Pos: offset, Write: true, All: true}, datatype.Bytes(buf), count, t.typ())
+	return f.f.typed(ctx, fileio.Op{Name: "File.WriteAtAllType", At: fileio.AtOffset, Pos: offset, Write: true,
+		All: true}, datatype.Bytes(buf), count, t.typ())
 }
 
 // call performs an operation and returns how many elements it has done.

@@ -44,7 +44,8 @@ func (f *File[T]) ReadOrdered(ctx context.Context, buf []T) (int, error) {
 // (MPI_File_write_ordered). It blocks until all elements of this rank are written; until then buf
 // belongs to the call. Errors to test for: those of [File.WriteAt], and [RankError].
 func (f *File[T]) WriteOrdered(ctx context.Context, buf []T) (int, error) {
-	return f.f.call(ctx, fileio.Op{Name: "File.WriteOrdered", At: fileio.AtShared, Buf: datatype.Bytes(buf), Write: true, All: true})
+	return f.f.call(ctx,
+		fileio.Op{Name: "File.WriteOrdered", At: fileio.AtShared, Buf: datatype.Bytes(buf), Write: true, All: true})
 }
 
 // SeekShared moves the shared pointer, as [File.Seek] does the individual one

@@ -29,7 +29,8 @@ func IntercommCreate(ctx context.Context, local *Comm, leader int, bridge *Comm,
 	if err := local.comm.Usable(); err != nil {
 		return nil, err
 	}
-	if err := local.consent(ctx, errors.Join(checkTag(tag), local.comm.CheckPeer(p2p.SlotComm, leader)), leader); err != nil {
+	bad := errors.Join(checkTag(tag), local.comm.CheckPeer(p2p.SlotComm, leader))
+	if err := local.consent(ctx, bad, leader); err != nil {
 		return nil, err
 	}
 	e := local.w.eng
@@ -58,7 +59,8 @@ func IntercommCreate(ctx context.Context, local *Comm, leader int, bridge *Comm,
 	if a > b || a == b && bytes.Compare(mine, other) > 0 {
 		side = 1
 	}
-	return local.child(local.w.newIntercomm(childID(a+b, a^b), local.group, local.comm.Rank, remote, side, local.Info())), nil
+	id := childID(a+b, a^b)
+	return local.child(local.w.newIntercomm(id, local.group, local.comm.Rank, remote, side, local.Info())), nil
 }
 
 // newIntercomm makes an intercommunicator. The groups are handles; both must
@@ -236,7 +238,8 @@ func (x leaders) exchangeLeaders(ctx context.Context, b []byte) ([]byte, error) 
 	}
 	var out, in [8]byte
 	binary.BigEndian.PutUint64(out[:], uint64(len(b)))
-	if _, err := x.bridge.comm.Sendrecv(ctx, p2p.SlotComm, out[:], x.remote, x.tag, p2p.SlotComm, in[:], x.remote, x.tag); err != nil {
+	if _, err := x.bridge.comm.Sendrecv(ctx, p2p.SlotComm, out[:], x.remote, x.tag, p2p.SlotComm, in[:], x.remote,
+		x.tag); err != nil {
 		return nil, err
 	}
 	n := binary.BigEndian.Uint64(in[:])

@@ -42,7 +42,9 @@ func ofProcess(o *options) error {
 }
 
 // run is one rank. It reports whether the rank had joined the job before it failed.
-func (j *localJob) run(ctx context.Context, rank int, o *options, f func(context.Context, *World) error) (joined bool, err error) {
+func (j *localJob) run(
+	ctx context.Context, rank int, o *options, f func(context.Context, *World) error,
+) (joined bool, err error) {
 	ro := *o
 	if len(ro.addrs) == 0 {
 		ro.addrs = []netip.AddrPort{loopback}

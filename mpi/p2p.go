@@ -75,7 +75,9 @@ func Recv[T Element](ctx context.Context, c *Comm, buf []T, src, tag int) (Statu
 // ctx ends, the messages that no call of another rank has matched are withdrawn; if that is one of
 // the two, Sendrecv returns a [SendrecvError], which says which message was exchanged. Errors to
 // test for: those of [Send] and [Recv].
-func Sendrecv[S, R Element](ctx context.Context, c *Comm, send []S, dst, stag int, recv []R, src, rtag int) (Status, error) {
+func Sendrecv[S, R Element](
+	ctx context.Context, c *Comm, send []S, dst, stag int, recv []R, src, rtag int,
+) (Status, error) {
 	sb, ss, err := typedBytes(send)
 	if err != nil {
 		return Status{}, c.raise(err)
@@ -88,7 +90,9 @@ func Sendrecv[S, R Element](ctx context.Context, c *Comm, send []S, dst, stag in
 }
 
 // sendrecvUser is Sendrecv of bytes, with a name for profilers.
-func (c *Comm) sendrecvUser(ctx context.Context, name string, s p2p.Slot, send []byte, dst, stag int, rs p2p.Slot, recv []byte, src, rtag int) (Status, error) {
+func (c *Comm) sendrecvUser(
+	ctx context.Context, name string, s p2p.Slot, send []byte, dst, stag int, rs p2p.Slot, recv []byte, src, rtag int,
+) (Status, error) {
 	if err := checkTag(stag); err != nil {
 		return Status{}, c.raise(err)
 	}

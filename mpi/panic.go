@@ -22,8 +22,8 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// goRecover calls f on a goroutine of its own and then done. A panic or a runtime.Goexit of f is recovered and passed to
-// done as an error; it ends neither the caller nor the process.
+// goRecover calls f on a goroutine of its own and then done. A panic or a runtime.Goexit of f is recovered and passed
+// to done as an error; it ends neither the caller nor the process.
 func goRecover(f func() error, done func(error)) {
 	go func() {
 		err := ErrGoexit

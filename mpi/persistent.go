@@ -172,7 +172,9 @@ func AlltoallInit[T Element](c *Comm, send, recv []T) (*Persistent, error) {
 }
 
 // AlltoallvInit prepares [Ialltoallv] (MPI_Alltoallv_init).
-func AlltoallvInit[T Element](c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (*Persistent, error) {
+func AlltoallvInit[T Element](
+	c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int,
+) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) {
 		return Ialltoallv(c, send, scounts, sdispls, recv, rcounts, rdispls)
 	})

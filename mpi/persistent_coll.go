@@ -32,7 +32,9 @@ func NeighborAlltoallInit[T Element](t Topology, send, recv []T) (*Persistent, e
 
 // NeighborAlltoallvInit prepares IneighborAlltoallv
 // (MPI_Neighbor_alltoallv_init).
-func NeighborAlltoallvInit[T Element](t Topology, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (*Persistent, error) {
+func NeighborAlltoallvInit[T Element](
+	t Topology, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int,
+) (*Persistent, error) {
 	return prepareOn(t, func(t Topology) (*Request, error) {
 		return IneighborAlltoallv(t, send, scounts, sdispls, recv, rcounts, rdispls)
 	})

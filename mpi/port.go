@@ -57,7 +57,9 @@ func (w *World) takeAt(ctx context.Context, name string) (*dynamic.RootConn, err
 // ErrPort, ErrRoot, ErrComm for an intercommunicator.
 func (c *Comm) Accept(ctx context.Context, port string, root int) (*Comm, error) {
 	t := c.enter()
-	d, err := c.connectGroups(ctx, root, true, func(ctx context.Context) (*dynamic.RootConn, error) { return c.w.takeAt(ctx, port) })
+	d, err := c.connectGroups(ctx, root, true, func(ctx context.Context) (*dynamic.RootConn, error) {
+		return c.w.takeAt(ctx, port)
+	})
 	c.leave(t, "Comm.Accept", root, 0, 0, err)
 	return d, c.raise(err)
 }

@@ -120,7 +120,8 @@ func (w *World) leave(t time.Time, name string, n int, err error) {
 }
 
 func (w *World) recordCall(t time.Time, name string, n int, err error) {
-	w.opts.profiler.Record(CallRecord{Name: name, Rank: w.Rank(), Peer: NoPeer, Bytes: n, Start: t, Duration: time.Since(t), Err: err})
+	w.opts.profiler.Record(CallRecord{Name: name, Rank: w.Rank(), Peer: NoPeer, Bytes: n, Start: t,
+		Duration: time.Since(t), Err: err})
 }
 
 // worldOf returns the World of the first request that is not nil, or nil.

@@ -93,7 +93,8 @@ func (p *profileFile) write(w *World, partial bool) error {
 		return nil
 	}
 	p.over = !partial
-	r := ProfileReport{Rank: w.Rank(), Size: w.Size(), Time: time.Since(p.start), Calls: p.p.Calls(), Stats: w.Stats(), Partial: partial}
+	r := ProfileReport{Rank: w.Rank(), Size: w.Size(), Time: time.Since(p.start), Calls: p.p.Calls(), Stats: w.Stats(),
+		Partial: partial}
 	text, err := json.Marshal(&r)
 	if err != nil {
 		return err

@@ -94,7 +94,8 @@ func reorderedGraph(ctx context.Context, c *Comm, g *Graph) (*Graph, error) {
 	if g.sourceWeights != nil {
 		weighted = 1
 	}
-	flat := slices.Concat([]int{len(g.sources), len(g.targets), weighted}, g.sources, g.targets, g.sourceWeights, g.targetWeights)
+	flat := slices.Concat([]int{len(g.sources), len(g.targets), weighted}, g.sources, g.targets, g.sourceWeights,
+		g.targetWeights)
 	all, err := AllgatherSlices(ctx, c, flat)
 	if err != nil {
 		return nil, err

@@ -35,7 +35,9 @@ func IsendrecvReplace[T Element](c *Comm, buf []T, dst, stag, src, rtag int) (*R
 }
 
 // isendrecv starts a receive and a send; it gives mem back when that is done.
-func (c *Comm) isendrecv(name string, ss p2p.Slot, sb []byte, dst, stag int, rs p2p.Slot, rb []byte, src, rtag int, mem *bufpool.Buffer) (*Request, error) {
+func (c *Comm) isendrecv(
+	name string, ss p2p.Slot, sb []byte, dst, stag int, rs p2p.Slot, rb []byte, src, rtag int, mem *bufpool.Buffer,
+) (*Request, error) {
 	if err := checkTag(stag); err != nil {
 		return nil, err
 	}
@@ -72,7 +74,9 @@ func copied[T Element](c *Comm, buf []T, stag, src, rtag int) ([]byte, p2p.Slot,
 
 // both starts the send and the receive of isendrecv: first the send, since that may
 // fail, and a receive that has matched cannot be undone.
-func (c *Comm) both(ss p2p.Slot, sb []byte, dst, stag int, rs p2p.Slot, rb []byte, src, rtag int, mem *bufpool.Buffer) (*Request, error) {
+func (c *Comm) both(
+	ss p2p.Slot, sb []byte, dst, stag int, rs p2p.Slot, rb []byte, src, rtag int, mem *bufpool.Buffer,
+) (*Request, error) {
 	if src != ProcNull {
 		if err := c.comm.CheckSource(rs, src); err != nil {
 			mem.Put()

@@ -132,7 +132,9 @@ func (s *Session) CommFromGroup(ctx context.Context, g Group, tag string, info I
 // (MPI_Intercomm_create_from_groups). All members of both must call it with the same tag and hints;
 // only the leader, a rank of the local group, need give the remote group. It blocks until the
 // leader of the local group has called it.
-func (s *Session) IntercommFromGroups(ctx context.Context, local Group, leader int, remote Group, tag string, info Info) (*Comm, error) {
+func (s *Session) IntercommFromGroups(
+	ctx context.Context, local Group, leader int, remote Group, tag string, info Info,
+) (*Comm, error) {
 	c, err := s.CommFromGroup(ctx, local, "local\x00"+tag, nil)
 	if err != nil {
 		return nil, err

@@ -85,7 +85,9 @@ func (g *Graph) flows() (sources, targets []int) {
 // along an edge. They are not negative; an edge should have the same one at both
 // ends (MPI-4.1, Section 8.5.4). It blocks until all ranks have called it. Errors
 // to test for: ErrTopology, RankError.
-func NewWeightedGraph(ctx context.Context, c *Comm, sources, sourceWeights, targets, targetWeights []int, opts ...TopologyOption) (*Graph, error) {
+func NewWeightedGraph(
+	ctx context.Context, c *Comm, sources, sourceWeights, targets, targetWeights []int, opts ...TopologyOption,
+) (*Graph, error) {
 	bad := errors.Join(checkWeights(len(sources), sourceWeights), checkWeights(len(targets), targetWeights))
 	g := &Graph{sources: slices.Clone(sources), targets: slices.Clone(targets),
 		sourceWeights: cloneWeights(sourceWeights), targetWeights: cloneWeights(targetWeights)}
@@ -119,7 +121,9 @@ func (g *Graph) Weights() (sources, targets []int) {
 // each node, the ranks in the order of who gave the edges. All ranks of c must
 // call it; it blocks until they do, and fails on all if the edges of one cannot be
 // (MPI-4.1, Section 8.5.4). Rank i of c is node i, unless Reorder is given.
-func NewDistGraph(ctx context.Context, c *Comm, sources []int, targets [][]int, opts ...TopologyOption) (*Graph, error) {
+func NewDistGraph(
+	ctx context.Context, c *Comm, sources []int, targets [][]int, opts ...TopologyOption,
+) (*Graph, error) {
 	return newDistGraph(ctx, c, sources, targets, nil, opts)
 }
 
@@ -127,11 +131,15 @@ func NewDistGraph(ctx context.Context, c *Comm, sources []int, targets [][]int, 
 // that of the edge from sources[i] to targets[i][k] (MPI_Dist_graph_create). See
 // NewWeightedGraph. It blocks until all ranks have called it. Errors to test for:
 // ErrTopology, RankError.
-func NewWeightedDistGraph(ctx context.Context, c *Comm, sources []int, targets, weights [][]int, opts ...TopologyOption) (*Graph, error) {
+func NewWeightedDistGraph(
+	ctx context.Context, c *Comm, sources []int, targets, weights [][]int, opts ...TopologyOption,
+) (*Graph, error) {
 	return newDistGraph(ctx, c, sources, targets, &weights, opts)
 }
 
-func newDistGraph(ctx context.Context, c *Comm, sources []int, targets [][]int, weights *[][]int, opts []TopologyOption) (*Graph, error) {
+func newDistGraph(
+	ctx context.Context, c *Comm, sources []int, targets [][]int, weights *[][]int, opts []TopologyOption,
+) (*Graph, error) {
 	if err := checkOneGroup(c); err != nil {
 		return nil, err
 	}

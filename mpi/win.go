@@ -115,7 +115,8 @@ func winCreate[T Element](ctx context.Context, c *Comm, buf []T, f *os.File, o w
 func newWindow[T Element](ctx context.Context, c *Comm, cfg rma.Config, o winOptions) (*window, error) {
 	t := reflect.TypeFor[T]()
 	w := &window{of: c, elem: max(datatype.SizeOf[T](), 1)}
-	cfg.Elem, cfg.Word, cfg.Sig, cfg.Kind, cfg.Ops = w.elem, isWord(t), datatype.SigOf(t), uint32(t.Kind()), reducersOf[T](t.Kind())
+	cfg.Elem, cfg.Word, cfg.Sig = w.elem, isWord(t), datatype.SigOf(t)
+	cfg.Kind, cfg.Ops = uint32(t.Kind()), reducersOf[T](t.Kind())
 	cfg.Access, cfg.Messages, cfg.Bad, cfg.Freed = rma.Access(o.access), o.messages, o.bad, w.own.attrs.dropAll
 	own, err := c.private(ctx)
 	if err != nil {

@@ -12,7 +12,9 @@ import (
 // sides is one transfer from the buffer, without packing. PutType may wait for room in queues, and
 // its buffers must not be touched until the operation is complete. It returns ErrTypeMismatch if
 // the items differ in type, ErrCount if they differ in size, and ErrRange or ErrAccess like Put.
-func (w *Win[T]) PutType(ctx context.Context, src []T, scount int, stype *Datatype, target, disp, tcount int, ttype *Datatype) error {
+func (w *Win[T]) PutType(
+	ctx context.Context, src []T, scount int, stype *Datatype, target, disp, tcount int, ttype *Datatype,
+) error {
 	t := w.w.of.enter()
 	err := w.w.PutItems(ctx, itemsOf(src, scount, stype), target, disp, tcount, ttype.typ())
 	w.w.of.leave(t, "Win.PutType", target, 0, tcount*ttype.typ().Size(), err)
@@ -21,7 +23,9 @@ func (w *Win[T]) PutType(ctx context.Context, src []T, scount int, stype *Dataty
 
 // GetType is [Win.Get] from tcount items of ttype that begin at disp in the window of target, into
 // dcount items of dtype in dst (MPI_Get). It blocks and fails like [Win.PutType].
-func (w *Win[T]) GetType(ctx context.Context, dst []T, dcount int, dtype *Datatype, target, disp, tcount int, ttype *Datatype) error {
+func (w *Win[T]) GetType(
+	ctx context.Context, dst []T, dcount int, dtype *Datatype, target, disp, tcount int, ttype *Datatype,
+) error {
 	t := w.w.of.enter()
 	err := w.w.GetItems(ctx, itemsOf(dst, dcount, dtype), target, disp, tcount, ttype.typ())
 	w.w.of.leave(t, "Win.GetType", target, 0, tcount*ttype.typ().Size(), err)

@@ -54,5 +54,6 @@ func (w *Win[T]) RaccumulateType(ctx context.Context, src []T, scount int, stype
 // queues.
 func (w *Win[T]) RgetAccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	result []T, rcount int, rtype *Datatype, target, disp, tcount int, ttype *Datatype, op Op[T]) (*Request, error) {
-	return w.w.request(target, w.GetAccumulateType(ctx, src, scount, stype, result, rcount, rtype, target, disp, tcount, ttype, op))
+	return w.w.request(target,
+		w.GetAccumulateType(ctx, src, scount, stype, result, rcount, rtype, target, disp, tcount, ttype, op))
 }

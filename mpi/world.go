@@ -375,7 +375,8 @@ func (c *Comm) barrier(ctx context.Context) error {
 	n := len(c.group)
 	for k, d := 0, 1; d < n; k, d = k+1, 2*d {
 		to, from := (c.comm.Rank+d)%n, (c.comm.Rank-d+n)%n
-		if _, err := c.comm.Sendrecv(ctx, p2p.SlotComm, nil, to, tagBarrier+k, p2p.SlotComm, nil, from, tagBarrier+k); err != nil {
+		if _, err := c.comm.Sendrecv(ctx, p2p.SlotComm, nil, to, tagBarrier+k, p2p.SlotComm, nil, from,
+			tagBarrier+k); err != nil {
 			return err
 		}
 	}

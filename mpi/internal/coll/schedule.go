@@ -23,8 +23,8 @@ type Comm interface {
 	// Sendrecv sends sb to dst while it receives rb from src.
 	Sendrecv(sb []byte, dst int, rb []byte, src int) error
 	// SendrecvReduce is Sendrecv with a fused reduction: it stores to acc, which may be mine, the
-	// combination, by the operator of the schedule, of mine and what comes from src, as it comes. lower is true if that comes from
-	// lower ranks, which makes it the left operand. sb must not overlap acc.
+	// combination, by the operator of the schedule, of mine and what comes from src, as it comes. lower is
+	// true if that comes from lower ranks, which makes it the left operand. sb must not overlap acc.
 	SendrecvReduce(sb []byte, dst int, acc, mine []byte, src int, lower bool) error
 	// StartSend and StartRecv start what Send and Recv do. Wait waits for all that was started.
 	// After an error of one of the three, what was started has ended.

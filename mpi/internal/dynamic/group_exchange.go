@@ -34,11 +34,14 @@ type Exchange struct {
 // Allgather gives all processes of both groups the messages of all. own is the message of the
 // group, which the root gives. If a process reports an error or cannot be reached, Allgather
 // returns that error on all.
-func (x *Exchange) Allgather(ctx context.Context, own GroupMessage, say ProcessMessage) (mine, theirs *GroupMessage, err error) {
+func (x *Exchange) Allgather(
+	ctx context.Context, own GroupMessage, say ProcessMessage,
+) (mine, theirs *GroupMessage, err error) {
 	c := x.Comm
 	b, err := json.Marshal(say)
 	if err == nil && len(b) > maxProcessMessage {
-		b, err = json.Marshal(ProcessMessage{Err: mpierr.MakePortable(fmt.Errorf("%w: message of a process above %d bytes", mpierr.ErrLimit, maxProcessMessage))})
+		b, err = json.Marshal(ProcessMessage{Err: mpierr.MakePortable(fmt.Errorf("%w: message of a process above %d bytes",
+			mpierr.ErrLimit, maxProcessMessage))})
 	}
 	if err != nil {
 		return nil, nil, err

@@ -148,7 +148,8 @@ func parsePort(name string) (addr string, key []byte, err error) {
 // listen accepts connections of processes that know the key.
 func (p *port) listen() {
 	_ = handshake.Server.Serve(context.Background(), p.ln, func(c net.Conn, proven func() bool) { // until p is closed
-		if handshake.Run(c, handshake.Accept(handshake.Params{Key: p.key, Size: 2}, nil), nil) == nil && proven() && !p.queue(c) {
+		if handshake.Run(c, handshake.Accept(handshake.Params{Key: p.key, Size: 2}, nil), nil) == nil && proven() &&
+			!p.queue(c) {
 			_ = c.Close()
 		}
 	})

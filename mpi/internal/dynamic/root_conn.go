@@ -30,7 +30,8 @@ func (p *RootConn) Close() {
 
 // exchange exchanges one message with the other root.
 func (p *RootConn) exchange(ctx context.Context, b []byte) (other []byte, err error) {
-	err = ctxconn.Exchange(ctx, p.conn, append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...), func() (err error) {
+	out := append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...)
+	err = ctxconn.Exchange(ctx, p.conn, out, func() (err error) {
 		other, err = readFrame(p.conn, MaxGroupMessage)
 		return err
 	})

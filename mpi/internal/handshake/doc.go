@@ -14,6 +14,6 @@
 // Between ranks of one job Params.Setup is 0. Processes of two jobs that make an intercommunicator send the id of their
 // link setup, which has a key of its own, and their numbers in it instead of ranks.
 //
-// An [Exchange] does no I/O: it turns messages into replies. [Run] runs it on a connection of bytes, and [Server] bounds
-// what connections may take before the exchange is complete.
+// An [Exchange] does no I/O: it turns messages into replies. [Run] runs it on a connection of bytes, and [Server]
+// bounds what connections may take before the exchange is complete.
 package handshake

@@ -68,7 +68,8 @@ func Accept(p Params, find func(setup uint64) (Params, bool)) *Exchange {
 	return &Exchange{params: p, peer: -1, find: find, accept: true, next: stepHello}
 }
 
-// Peer returns the rank of the other end, or its number in the link setup. At the acceptor it is -1 until hello has come.
+// Peer returns the rank of the other end, or its number in the link setup. At the acceptor it is -1 until hello has
+// come.
 func (h *Exchange) Peer() int { return h.peer }
 
 // Setup returns the id of the link setup that the connection is made for; 0 between ranks of one job.

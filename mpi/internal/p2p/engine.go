@@ -109,7 +109,8 @@ func (e *Engine) End(err error) {
 }
 
 func (e *Engine) newPeer(handle int32, name ProcName, window int64) *Peer {
-	p := &Peer{Engine: e, Rank: int(name.Rank), ProcHandle: handle, name: name, window: window, Parsers: make([]Parser, 1+2*e.Streams)}
+	p := &Peer{Engine: e, Rank: int(name.Rank), ProcHandle: handle, name: name, window: window,
+		Parsers: make([]Parser, 1+2*e.Streams)}
 	for i := range p.Parsers {
 		p.Parsers[i].Peer = p
 	}

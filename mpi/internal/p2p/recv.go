@@ -86,7 +86,9 @@ func (c *Comm) BeginRecv(r *Request, s Slot, b []byte, src, tag int) error {
 var noMessage = Status{Source: ProcNull, Tag: AnyTag}
 
 // Sendrecv is the combined send and receive. Both slots belong to one context.
-func (c *Comm) Sendrecv(ctx context.Context, s Slot, sb []byte, dst, stag int, rs Slot, rb []byte, src, rtag int) (Status, error) {
+func (c *Comm) Sendrecv(
+	ctx context.Context, s Slot, sb []byte, dst, stag int, rs Slot, rb []byte, src, rtag int,
+) (Status, error) {
 	if src == ProcNull {
 		return noMessage, c.Send(ctx, s, SendStandard, sb, dst, stag)
 	}
@@ -111,7 +113,9 @@ func (e *PartialError) Unwrap() error { return e.Err }
 
 // SendWith posts the receive r, sends, and waits for r. If the send fails, r is withdrawn, unless a
 // message has matched it: then it receives that message.
-func (c *Comm) SendWith(ctx context.Context, r *Request, s Slot, sb []byte, dst, stag int, rs Slot, rb []byte, src, rtag int) (Status, error) {
+func (c *Comm) SendWith(
+	ctx context.Context, r *Request, s Slot, sb []byte, dst, stag int, rs Slot, rb []byte, src, rtag int,
+) (Status, error) {
 	e := c.Engine
 	err := ctx.Err()
 	if err == nil && dst != ProcNull {

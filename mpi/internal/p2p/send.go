@@ -79,9 +79,12 @@ func (c *Comm) CheckPeer(s Slot, rank int) error {
 // or the peer has no room. It reports true if the message is sent and b is free again; otherwise r
 // is completed later. It does not block. blocks says that the caller is about to wait until b is
 // free.
-func (c *Comm) startSend(r *Request, s Slot, mode SendMode, b []byte, dst, tag int, blocks bool) (done bool, err error) {
+func (c *Comm) startSend(
+	r *Request, s Slot, mode SendMode, b []byte, dst, tag int, blocks bool,
+) (done bool, err error) {
 	e, x, p := c.Engine, c.Contexts[s.context()], c.Peers[dst]
-	v := envelope.Header{Kind: envelope.Eager, Sig: s.Sig(), Source: uint32(c.Rank), Context: x.id, Tag: int32(tag), Length: uint64(len(b))}
+	v := envelope.Header{Kind: envelope.Eager, Sig: s.Sig(), Source: uint32(c.Rank), Context: x.id, Tag: int32(tag),
+		Length: uint64(len(b))}
 	hints := c.Hints.Load()
 	r.Peer, r.stream, r.Sent = p, hints.StreamOf(x, v.Tag), x
 	waits := int32(0) // events that complete r: see Request.pending

@@ -60,7 +60,8 @@ type postedMR struct {
 }
 
 func newConn(d *Device, p Peer) *Conn {
-	c := &Conn{dev: d, peer: p, counters: p.Counters(), up: make(chan struct{}), turn: ctxmutex.New(), solo: ctxmutex.New()}
+	c := &Conn{dev: d, peer: p, counters: p.Counters(), up: make(chan struct{}), turn: ctxmutex.New(),
+		solo: ctxmutex.New()}
 	c.ready = func() bool { return c.cq.Len() > 0 }
 	c.gone, c.giveUp = context.WithCancel(d.life)
 	return c

@@ -48,7 +48,8 @@ func (p *putList) add(src []byte, off, longest int) bool {
 	if len(src) > len(p.mem)-p.n {
 		return false
 	}
-	if last := p.used - 1; last >= 0 && p.pieces[last].Off+p.pieces[last].N == off && p.pieces[last].N+len(src) <= longest {
+	if last := p.used - 1; last >= 0 && p.pieces[last].Off+p.pieces[last].N == off &&
+		p.pieces[last].N+len(src) <= longest {
 		p.pieces[last].N += len(src)
 	} else if p.used < len(p.pieces) {
 		p.pieces[p.used] = cma.Piece{Off: off, N: len(src)}
@@ -175,7 +176,8 @@ func (w *Window) copyGathered(ctx context.Context, target int) error {
 		return err
 	}
 	d := &w.direct[target]
-	if w.c.Failure(target) == nil && d.open.Load() && cma.WritePieces(d.pid, d.addr, p.mem[:p.n], p.pieces[:p.used]) == nil {
+	if w.c.Failure(target) == nil && d.open.Load() &&
+		cma.WritePieces(d.pid, d.addr, p.mem[:p.n], p.pieces[:p.used]) == nil {
 		t.counters.Writes.Add(p.count, p.n)
 		t.aggregated.set(nil)
 		p.reuse()

@@ -63,7 +63,9 @@ func (t *targetState) posted(c *rdmadev.Conn, op uint64) {
 }
 
 // postRDMA posts one operation of the window.
-func (w *Window) postRDMA(ctx context.Context, c *rdmadev.Conn, target int, wr verbs.SendWR, g *rdmadev.Registration) (uint64, error) {
+func (w *Window) postRDMA(
+	ctx context.Context, c *rdmadev.Conn, target int, wr verbs.SendWR, g *rdmadev.Registration,
+) (uint64, error) {
 	if g != nil {
 		wr.SGL = g.SGL()
 	}

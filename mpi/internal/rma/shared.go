@@ -88,7 +88,8 @@ func Share(ctx context.Context, own Comm, n, elem int, gaps bool) (*Shared, erro
 		unit = CacheLine
 	}
 	sizes := make([][4]int, own.Size())
-	if err := own.Allgather(ctx, datatype.Bytes([][4]int{{bytes, host, thisProcess, unit}}), datatype.Bytes(sizes)); err != nil {
+	if err := own.Allgather(ctx, datatype.Bytes([][4]int{{bytes, host, thisProcess, unit}}),
+		datatype.Bytes(sizes)); err != nil {
 		return nil, err
 	}
 	for _, k := range sizes {
