@@ -86,3 +86,23 @@ func TestEnvironment(t *testing.T) {
 		t.Error("PPID order 9 accepted")
 	}
 }
+
+// Whatever is read as a notification is one that can be written, and read again.
+func FuzzParseNotification(f *testing.F) {
+	for _, n := range []Notification{
+		&AssocChange{}, &PeerAddrChange{Addr: netip.IPv6Loopback()}, &RemoteError{}, &SendFailed{Data: []byte("x")},
+		&ShutdownEvent{}, &PartialDelivery{}, &Adaptation{}, &SenderDry{},
+	} {
+		f.Add(n.append(nil))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		n, err := ParseNotification(b)
+		if err != nil {
+			return
+		}
+		again, err := ParseNotification(n.append(nil))
+		if err != nil || !reflect.DeepEqual(again, n) {
+			t.Fatalf("%+v read back as %+v, %v", n, again, err)
+		}
+	})
+}

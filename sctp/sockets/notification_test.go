@@ -164,7 +164,7 @@ func TestSendFailed(t *testing.T) {
 }
 
 // Notifications that are not read are lost beyond a bound, and counted; messages are not.
-func TestNotificationsAreBounded(t *testing.T) {
+func TestQueuedNotificationsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, 1, sctptest.Link{})
 		c, s := p.connect()

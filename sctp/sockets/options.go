@@ -157,7 +157,7 @@ func (c *SCTPConn) SetNoDelay(optval int) error {
 // GetNoDelay returns 1.
 func (c *SCTPConn) GetNoDelay() (int, error) { return 1, nil }
 
-func clamp32(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
+func clamp32(n int) uint32 { return uint32(min(int64(max(n, 0)), math.MaxUint32)) }
 func clamp16(n int) uint16 { return uint16(min(max(n, 0), math.MaxUint16)) }
 
 // statusStates has the states of a Status.
