@@ -12,7 +12,8 @@ import (
 // CreateGroup makes a communicator of the ranks in g, a subset of c's group that includes the
 // caller (MPI_Comm_create_group; MPI-4.1, Section 7.4.2). Only they call it, with the same tag;
 // calls with tags that differ in the lower 30 bits may be in progress at the same time. It may
-// block until the first member has called it.
+// block until the first member has called it. If a member fails meanwhile, some members may get the
+// communicator and others an error.
 func (c *Comm) CreateGroup(ctx context.Context, g Group, tag int) (*Comm, error) {
 	if err := c.comm.Usable(); err != nil {
 		return nil, err

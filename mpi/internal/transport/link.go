@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// A Link carries messages to one peer. Its methods may be called from any goroutine, also from an upcall, and never wait
-// for the peer, but for Shutdown. What arrives goes to the Parsers of the Peer.
+// A Link carries messages to one peer. Its methods may be called from any goroutine, also from an upcall, and never
+// wait for the peer, but for Shutdown. What arrives goes to the Parsers of the Peer.
 type Link interface {
 	// Send queues one message, made of hdr and body. Messages of one stream arrive in the order of the calls. hdr is
 	// copied. If own is nil, body is copied, and Send returns ErrFull if too much is queued (never for a message without
