@@ -22,10 +22,11 @@ func siteKey(a, b uint16) []byte {
 	return fmt.Appendf(nil, "the key of the sites %d and %d", min(a, b), max(a, b))
 }
 
-// lan and wan are the links of the tests that count on none: 1 Gb/s with 25 µs and 9 ms.
+// lan and wan are the links of most tests: 1 Gb/s with 25 µs and 9 ms, and queues for all that a leg has under
+// way, so that slow start does not overshoot.
 var (
-	lan = sctptest.Link{Delay: 25 * time.Microsecond, Rate: 1e9, Queue: 1 << 20, MTU: 1500}
-	wan = sctptest.Link{Delay: 9 * time.Millisecond, Rate: 1e9, Queue: 4 << 20, MTU: 1500}
+	lan = sctptest.Link{Delay: 25 * time.Microsecond, Rate: 1e9, Queue: 8 << 20, MTU: 1500}
+	wan = sctptest.Link{Delay: 9 * time.Millisecond, Rate: 1e9, Queue: 8 << 20, MTU: 1500}
 )
 
 // world has sites of gateways and processes on a network in memory. Gateway g of site s has the address
