@@ -99,7 +99,8 @@ func (c *PacketConn) ReadTrain(b []byte) (n, size int, local netip.Addr, remote 
 	first.free()
 	for c.head < len(c.queue) && size > 0 {
 		p := c.queue[c.head]
-		if p.from != remote || p.ecn != ecn || len(p.b) > size || p.to.Addr() != local || n+len(p.b) > len(b) || len(p.b) == 0 {
+		if p.from != remote || p.ecn != ecn || len(p.b) > size || p.to.Addr() != local || n+len(p.b) > len(b) ||
+			len(p.b) == 0 {
 			break
 		}
 		c.pop()
@@ -146,7 +147,9 @@ func (c *PacketConn) WriteFragmented(b []byte, local netip.Addr, remote netip.Ad
 	return c.write(b, 0, local, remote, ecn, true)
 }
 
-func (c *PacketConn) write(b []byte, size int, local netip.Addr, remote netip.AddrPort, ecn uint8, fragment bool) error {
+func (c *PacketConn) write(
+	b []byte, size int, local netip.Addr, remote netip.AddrPort, ecn uint8, fragment bool,
+) error {
 	c.mu.Lock()
 	closed := c.closed
 	c.mu.Unlock()

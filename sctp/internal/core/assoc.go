@@ -121,7 +121,9 @@ func newFromCookie(cfg *Config, now clock.Time, s *cookie.State, p *Packet, l *L
 	local := l.p.Local
 	if s.Single {
 		// A packet from an address that the peer does not know would not be ours to it.
-		if i := slices.IndexFunc(local, func(l netip.AddrPort) bool { return address.Unmap(l) == address.Unmap(p.Local) }); i >= 0 {
+		to := address.Unmap(p.Local)
+		i := slices.IndexFunc(local, func(l netip.AddrPort) bool { return address.Unmap(l) == to })
+		if i >= 0 {
 			local = local[i : i+1]
 		}
 	}

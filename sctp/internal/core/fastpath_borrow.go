@@ -40,7 +40,9 @@ func (a *Assoc) CanBorrow() bool {
 // PollTransmitRetained is PollTransmit in memory that the association may keep: buf is empty,
 // and its whole capacity is the memory. If kept is true the memory belongs to the association
 // until owner, which is not nil, is released. The caller has just asked CanBorrow.
-func (a *Assoc) PollTransmitRetained(now clock.Time, buf []byte, maxSegs int, owner tx.Owner) (out []byte, tx Transmit, ok, kept bool) {
+func (a *Assoc) PollTransmitRetained(
+	now clock.Time, buf []byte, maxSegs int, owner tx.Owner,
+) (out []byte, tx Transmit, ok, kept bool) {
 	s := a.tx.sb
 	s.Retain(buf[:cap(buf)], owner)
 	next := s.NextTSN()
@@ -74,8 +76,8 @@ func (a *Assoc) resumeBatch(now clock.Time) (buf []byte, tx Transmit, more bool)
 	buf, tx = t.sb.Retained()[:o.n], o.tx
 	tx.Last = false // there may be more by now
 	t.sb.SetUnsent(0)
-	more = len(a.paths) == 1 && !t.q.Routed() && t.sb.OnlyNew() && tx.Tuple == a.paths[0].Tuple && tx.SegSize <= a.paths[0].mtu &&
-		a.restIsNewData(now, 0, &tx, true)
+	more = len(a.paths) == 1 && !t.q.Routed() && t.sb.OnlyNew() && tx.Tuple == a.paths[0].Tuple &&
+		tx.SegSize <= a.paths[0].mtu && a.restIsNewData(now, 0, &tx, true)
 	t.q.SendAnywhere()
 	if !more && t.sb.Permit() && !t.sb.HasRtx() {
 		t.sb.UsePermit(0, false) // the open batch is the tail loss probe

@@ -75,7 +75,8 @@ func (a *Assoc) inSequenceExpected(now clock.Time, p *Packet, t wire.ChunkType) 
 	if t != want {
 		return false
 	}
-	if in.path >= len(a.paths) || in.from.Local != p.Local || in.from.Remote != address.Unmap(p.Remote) || a.paths[in.path].Remote != in.from.Remote {
+	if in.path >= len(a.paths) || in.from.Local != p.Local || in.from.Remote != address.Unmap(p.Remote) ||
+		a.paths[in.path].Remote != in.from.Remote {
 		return false
 	}
 	return s.Delayable(now) && s.SamePath(in.path)

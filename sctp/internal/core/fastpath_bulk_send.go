@@ -14,7 +14,8 @@ func (a *Assoc) restIsNewData(now clock.Time, i int, tx *Transmit, begun bool) b
 	if p := &a.paths[i]; a.slow&slowBatch != 0 || !p.usable() || tx.Local != p.home {
 		return false
 	}
-	if a.tx.spread() || i != a.dataPath() || tx.ECN != a.dataECN() || !begun && a.rx.sack.Pending() && !a.tx.sackAtEnd || a.authDue(i) {
+	if a.tx.spread() || i != a.dataPath() || tx.ECN != a.dataECN() || !begun && a.rx.sack.Pending() && !a.tx.sackAtEnd ||
+		a.authDue(i) {
 		return false
 	}
 	_, due := a.duePath(now, i)
@@ -101,7 +102,8 @@ func (a *Assoc) bulkData(now clock.Time, b []byte, i int, header []byte, segSize
 	if k = sb.BulkRoom(k, n); k <= 1 {
 		return b, 0
 	}
-	b = sb.AppendBulk(b, now, i, m, &tx.Bulk{Header: header, Space: p.mtu - wire.HeaderLen, Size: n, Count: k, Sum: a.summed(i)})
+	b = sb.AppendBulk(b, now, i, m,
+		&tx.Bulk{Header: header, Space: p.mtu - wire.HeaderLen, Size: n, Count: k, Sum: a.summed(i)})
 	a.dataSent(now, i, k*(over+n), k)
 	return b, k
 }

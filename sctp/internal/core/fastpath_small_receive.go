@@ -67,7 +67,8 @@ func (a *Assoc) HandleSmall(now clock.Time, p *SmallPacket, post *PostedBuffer) 
 	}
 	n := int(binary.BigEndian.Uint16(c[2:])) - over
 	sid := binary.BigEndian.Uint16(c[sidInChunk:])
-	if n <= 0 || over+(n+3)&^3 != len(c) || n > len(post.Dst) || post.Stream != int(sid) && post.Stream != reasm.AnyStream ||
+	if n <= 0 || over+(n+3)&^3 != len(c) || n > len(post.Dst) ||
+		post.Stream != int(sid) && post.Stream != reasm.AnyStream ||
 		seq.TSN(binary.BigEndian.Uint32(c[tsnInChunk:])) != rx.tsns.CumTSN()+1 {
 		return false
 	}

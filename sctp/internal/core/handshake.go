@@ -288,7 +288,8 @@ func (a *Assoc) handleInit(now clock.Time, p *Packet, h wire.Header, c wire.Chun
 		}
 	}
 	var buf [2048]byte
-	ack := appendInitAckPacket(buf[:0], h, len(p.Data), &s, &in, a.cookies, &a.cfg, a.local.ForRestart(address.Unmap(p.Local)))
+	ack := appendInitAckPacket(buf[:0], h, len(p.Data), &s, &in, a.cookies, &a.cfg,
+		a.local.ForRestart(address.Unmap(p.Local)))
 	if i := a.pathByIP(remote.Addr()); (i < 0 || !a.paths[i].confirmed) && len(ack) > maxAmplification*len(p.Data) {
 		return DropAddr // an address that the peer listed, but that need not be its own
 	}
@@ -328,7 +329,8 @@ func (a *Assoc) handleCookieEcho(now clock.Time, p *Packet, h wire.Header, c wir
 			// SHUTDOWN ACK chunk and send an ERROR chunk with a 'Cookie Received
 			// While Shutting Down' error cause".
 			a.shut.sendAck = true
-			a.ctl.reply(a.replyPath(max(a.pathByAddr(address.Unmap(p.Remote)), 0)), wire.ChunkError, 0, wire.AppendCookieInShutdown(nil))
+			a.ctl.reply(a.replyPath(max(a.pathByAddr(address.Unmap(p.Remote)), 0)), wire.ChunkError, 0,
+				wire.AppendCookieInShutdown(nil))
 			return DropState, false
 		}
 		a.restart(now, &s)

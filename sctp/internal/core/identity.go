@@ -74,6 +74,7 @@ func (d *identity) dataECN() uint8 {
 // Extensions returns what is in use.
 func (d *identity) Extensions() Extensions {
 	f := d.peer.features
-	return Extensions{PartialReliability: f.Has(feature.PartialReliability), Interleaving: f.Has(feature.IData), Reconfig: f.Has(feature.Reconfig),
-		Authentication: f.Has(feature.Auth), AddressChange: f.Has(feature.Asconf), ECN: f.Has(feature.ECN), ZeroChecksum: f.Has(feature.ZeroChecksum)}
+	return Extensions{PartialReliability: f.Has(feature.PartialReliability), Interleaving: f.Has(feature.IData),
+		Reconfig: f.Has(feature.Reconfig), Authentication: f.Has(feature.Auth), AddressChange: f.Has(feature.Asconf),
+		ECN: f.Has(feature.ECN), ZeroChecksum: f.Has(feature.ZeroChecksum)}
 }

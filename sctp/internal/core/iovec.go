@@ -9,7 +9,9 @@ import (
 // if they have least bytes or more, as IOVecs that it appends to *vecs, up
 // to their capacity. The caller does not call [Assoc.TakeReleases] until it has sent the
 // packets.
-func (a *Assoc) PollTransmitGather(now clock.Time, buf []byte, maxSegs int, vecs *[]slab.IOVec, least int) (out []byte, tx Transmit, ok bool) {
+func (a *Assoc) PollTransmitGather(
+	now clock.Time, buf []byte, maxSegs int, vecs *[]slab.IOVec, least int,
+) (out []byte, tx Transmit, ok bool) {
 	if a.slow&(slowState|slowAuth) != 0 { // an AUTH chunk covers what follows it
 		return a.PollTransmit(now, buf, maxSegs)
 	}

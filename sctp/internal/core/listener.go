@@ -184,7 +184,10 @@ func (c *Config) MaxCookieLife() time.Duration {
 // appendInitAckPacket appends a packet with an INIT ACK that answers the INIT in
 // to out, and returns that packet alone. The INIT came in a packet of so many
 // bytes.
-func appendInitAckPacket(out []byte, h wire.Header, packet int, s *cookie.State, in *cookie.Init, jar *cookie.Jar, cfg *Config, local []netip.AddrPort) []byte {
+func appendInitAckPacket(
+	out []byte, h wire.Header, packet int, s *cookie.State, in *cookie.Init, jar *cookie.Jar, cfg *Config,
+	local []netip.AddrPort,
+) []byte {
 	var buf [cookie.MaxLen]byte
 	ip := cookie.InitParams{
 		Tag: s.LocalTag, RWND: uint32(cfg.RecvBuffer), Out: s.Out, In: cfg.InStreams, TSN: s.LocalTSN,

@@ -234,7 +234,8 @@ func (a *Assoc) buildPacket(b []byte, now clock.Time, i, d int) (_ []byte, ecn u
 	b = a.ctl.appendTo(b, i, end-len(b), full, p.confirmed)
 	b = a.appendReconfig(b, now, i, end-len(b))
 	data := !short && a.state.canSendData() && p.confirmed && a.tx.dataReady(now, i, d)
-	if a.rx.sack.Pending() && i == a.sackPath(d) && (len(b) > begin || a.rx.sack.Due(now) || data && a.bundlesSack(now)) && p.confirmed {
+	if a.rx.sack.Pending() && i == a.sackPath(d) &&
+		(len(b) > begin || a.rx.sack.Due(now) || data && a.bundlesSack(now)) && p.confirmed {
 		// Section 6.1: "the sender SHOULD create a SACK chunk and bundle it with
 		// the outbound DATA chunk".
 		b = a.appendAck(b, end-len(b))

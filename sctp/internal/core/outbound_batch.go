@@ -133,8 +133,8 @@ func (a *Assoc) pollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byt
 			if a.tx.openBatch == nil {
 				a.tx.openBatch = new(openBatch)
 			}
-			*a.tx.openBatch = openBatch{tx: tx, n: len(buf), bytes: bytes + a.tx.sb.Flight(0), chunks: chunks + a.tx.sb.FlightChunks(0),
-				header: [checksumField]byte(header[:])}
+			*a.tx.openBatch = openBatch{tx: tx, n: len(buf), bytes: bytes + a.tx.sb.Flight(0),
+				chunks: chunks + a.tx.sb.FlightChunks(0), header: [checksumField]byte(header[:])}
 			a.tx.sb.SetUnsent(n)
 			return buf[:start], Transmit{}, false
 		}

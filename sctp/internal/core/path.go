@@ -78,11 +78,10 @@ func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 		local = a.local.For(i, remote.Addr())
 	}
 	a.pathIDs++
-	p := path{Tuple: Tuple{Local: local, Remote: remote}, home: local, id: a.pathIDs, confirmed: confirmed, active: true, mtu: a.cfg.MTU,
-		plpmtu:  pmtu.New(a.cfg.MTU, remote),
-		reserve: a.auth.Reserve(),
-		par: pathLimits{hbInterval: a.cfg.HBInterval, maxRetrans: a.cfg.PathMaxRetrans, pfMaxRetrans: a.cfg.PFMaxRetrans, dscp: a.cfg.DSCP,
-			maxMTU: a.cfg.MaxMTU, discover: a.cfg.Discover},
+	p := path{Tuple: Tuple{Local: local, Remote: remote}, home: local, id: a.pathIDs, confirmed: confirmed,
+		active: true, mtu: a.cfg.MTU, plpmtu: pmtu.New(a.cfg.MTU, remote), reserve: a.auth.Reserve(),
+		par: pathLimits{hbInterval: a.cfg.HBInterval, maxRetrans: a.cfg.PathMaxRetrans,
+			pfMaxRetrans: a.cfg.PFMaxRetrans, dscp: a.cfg.DSCP, maxMTU: a.cfg.MaxMTU, discover: a.cfg.Discover},
 		rto: rto.New(clock.Time(a.cfg.RTOInitial), clock.Time(a.cfg.RTOMin), clock.Time(a.cfg.RTOMax))}
 	var mem *cc.CubicControl
 	if i == 0 {

@@ -221,7 +221,8 @@ const maxEarlySack = 1480
 func (a *Assoc) earlySack() {
 	i := a.sackPath(a.dataPath())
 	p := &a.paths[i]
-	if !a.state.connected() || a.state == ShutdownSent || !p.confirmed || a.standalone.n >= maxReplyPackets-1 || a.ctl.n > 0 || a.hs.sendAck {
+	if !a.state.connected() || a.state == ShutdownSent || !p.confirmed || a.standalone.n >= maxReplyPackets-1 ||
+		a.ctl.n > 0 || a.hs.sendAck {
 		return
 	}
 	r := a.standalone.slot(p.Tuple)

@@ -33,7 +33,8 @@ func (a *Assoc) bundlesSack(now clock.Time) bool {
 // all that it could go with.
 func (a *Assoc) sackCanWait(now clock.Time) bool {
 	s, t := &a.rx.sack, &a.tx
-	return !s.Due(now) && now-s.Since() < sackBundlingDelay && a.slow&slowBundleSack == 0 && !t.q.Routed() && t.sb.OnlyNew()
+	return !s.Due(now) && now-s.Since() < sackBundlingDelay && a.slow&slowBundleSack == 0 && !t.q.Routed() &&
+		t.sb.OnlyNew()
 }
 
 // sackFits reports whether the next packet of a batch ends a message or a segmented send, and
@@ -41,5 +42,6 @@ func (a *Assoc) sackCanWait(now clock.Time) bool {
 func (t *sender) sackFits(now clock.Time) bool {
 	q := t.q
 	left, ok := q.LastPart(now)
-	return ok && (q.Unsent() == left || int64(wire.HeaderLen+wire.SackHeaderLen+q.HeaderLen())+(left+3)&^3 <= int64(t.segSize))
+	return ok &&
+		(q.Unsent() == left || int64(wire.HeaderLen+wire.SackHeaderLen+q.HeaderLen())+(left+3)&^3 <= int64(t.segSize))
 }

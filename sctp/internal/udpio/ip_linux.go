@@ -29,7 +29,8 @@ func ListenIP(addr netip.Addr, o Options) (Conn, error) {
 		sa = &unix.SockaddrInet6{Addr: addr.As16(), ZoneId: zoneID(addr.Zone())}
 	}
 	fail := func(call string, err error) (Conn, error) {
-		return nil, &net.OpError{Op: "listen", Net: "ip:132", Addr: &net.IPAddr{IP: addr.AsSlice(), Zone: addr.Zone()}, Err: os.NewSyscallError(call, err)}
+		return nil, &net.OpError{Op: "listen", Net: "ip:132", Addr: &net.IPAddr{IP: addr.AsSlice(), Zone: addr.Zone()},
+			Err: os.NewSyscallError(call, err)}
 	}
 	fd, err := unix.Socket(family, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, protocolSCTP)
 	if err != nil {

@@ -133,7 +133,8 @@ func (c *conn) openPeerSocket(remote netip.AddrPort) error {
 		return os.NewSyscallError("epoll_ctl", err)
 	}
 	b := &c.dominant
-	b.open, b.sharedFirst = &peerSocket{source: source{fd: fd, remote: remote, connected: true, onHost: c.onHost(remote)}}, true
+	b.open, b.sharedFirst = &peerSocket{source: source{fd: fd, remote: remote, connected: true,
+		onHost: c.onHost(remote)}}, true
 	b.open.groSwitch.init(c.gro)
 	c.peerFD.Store(int32(fd))
 	for _, p := range c.pollers {

@@ -122,7 +122,8 @@ func (p *Poller) block() bool {
 		// A descriptor that is closed now, or given to somebody else, may end the call
 		// for nothing: again follows.
 		limit := unix.NsecToTimespec(int64(blockLimit))
-		n, _, errno := unix.Syscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&p.fds[0])), uintptr(len(p.fds)), uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
+		n, _, errno := unix.Syscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&p.fds[0])), uintptr(len(p.fds)),
+			uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
 		p.calls.Add(1)
 		p.inCall.Store(false)
 		p.takeErrors()
@@ -134,7 +135,8 @@ func (p *Poller) block() bool {
 			runtime.Gosched()
 		case p.fds[0].Revents != 0:
 			var count [8]byte
-			_, _, _ = unix.RawSyscall(unix.SYS_READ, uintptr(p.fds[0].Fd), uintptr(unsafe.Pointer(&count[0])), uintptr(len(count)))
+			_, _, _ = unix.RawSyscall(unix.SYS_READ, uintptr(p.fds[0].Fd), uintptr(unsafe.Pointer(&count[0])),
+				uintptr(len(count)))
 			if n > 1 && !p.kicked.Load() {
 				return true
 			}

@@ -186,7 +186,8 @@ func (r *reader) ask(s *source, bufs []*slab.Buf) {
 func (r *reader) receive(fd, want int, dataOnly bool) (int, unix.Errno) {
 	if dataOnly {
 		m := &r.msgs[0]
-		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(m.hdr.Iov.Base)), slab.Size, unix.MSG_DONTWAIT, 0, 0)
+		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(m.hdr.Iov.Base)), slab.Size,
+			unix.MSG_DONTWAIT, 0, 0)
 		if errno != 0 {
 			return 0, errno
 		}
@@ -203,7 +204,8 @@ func (r *reader) receive(fd, want int, dataOnly bool) (int, unix.Errno) {
 		m.n = uint32(n)
 		return 1, 0
 	}
-	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&r.msgs[0])), uintptr(want), unix.MSG_DONTWAIT, 0, 0)
+	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&r.msgs[0])), uintptr(want),
+		unix.MSG_DONTWAIT, 0, 0)
 	return int(n), errno
 }
 

@@ -56,7 +56,8 @@ func (c *conn) WriteGather(b []byte, holes []slab.IOVec, m *Meta) error {
 	}
 	n := (len(b) + max(m.SegSize, 1) - 1) / max(m.SegSize, 1)
 	one := m.SegSize <= 0 || n == 1
-	if len(holes) == 0 || len(holes) > MaxIOVecs || m.Fragment || len(b) > MaxBatchBytes || !one && (n > MaxSegments || !c.gso.Load() || c.uneven && len(b)%m.SegSize == 0) {
+	if len(holes) == 0 || len(holes) > MaxIOVecs || m.Fragment || len(b) > MaxBatchBytes ||
+		!one && (n > MaxSegments || !c.gso.Load() || c.uneven && len(b)%m.SegSize == 0) {
 		slab.Fill(b, holes)
 		return c.Write(b, m)
 	}
@@ -231,8 +232,8 @@ func (w *writer) fill(h *unix.Msghdr, iov *unix.Iovec, b []byte) {
 func (c *conn) sendto(w *writer, b []byte) error {
 	return c.call(w, func(fd uintptr) (int, unix.Errno) {
 		// Without a name its length means nothing.
-		_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, fd, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT,
-			uintptr(unsafe.Pointer(w.hdr.Name)), uintptr(w.hdr.Namelen))
+		_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, fd, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)),
+			unix.MSG_DONTWAIT, uintptr(unsafe.Pointer(w.hdr.Name)), uintptr(w.hdr.Namelen))
 		return 1, errno
 	}, "sendto")
 }
@@ -268,7 +269,8 @@ func (c *conn) sendEach(w *writer, b []byte, seg int) error {
 	for i := 0; i < n; {
 		sent := 0
 		err := c.call(w, func(fd uintptr) (int, unix.Errno) {
-			r, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&w.msgs[i])), uintptr(n-i), unix.MSG_DONTWAIT, 0, 0)
+			r, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&w.msgs[i])), uintptr(n-i),
+				unix.MSG_DONTWAIT, 0, 0)
 			sent = int(r)
 			return sent, errno
 		}, "sendmmsg")

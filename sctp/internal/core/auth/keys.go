@@ -61,7 +61,8 @@ func (m *State) Learn(negotiated bool, theirs Vector) {
 	} else {
 		m.theirs, m.Must, m.HMAC = slices.Clone(theirs), theirs.Chunks(), theirs.hmac()
 		rest := m.Must
-		for _, t := range [...]wire.ChunkType{wire.ChunkAsconf, wire.ChunkAsconfAck, wire.ChunkAbort, wire.ChunkCookieEcho, wire.ChunkCookieAck} {
+		for _, t := range [...]wire.ChunkType{wire.ChunkAsconf, wire.ChunkAsconfAck, wire.ChunkAbort, wire.ChunkCookieEcho,
+			wire.ChunkCookieAck} {
 			rest[t>>6] &^= 1 << (t & 63)
 		}
 		m.Always = !rest.Empty()

@@ -37,7 +37,8 @@ const (
 	// tick is the unit of times in a cookie.
 	tick = clock.Time(time.Millisecond)
 	// MaxLen is the size of the largest cookie of ours.
-	MaxLen = fixedLen + binary.MaxVarintLen64 + 18 + 8 + 4 + 4 + 2 + address.MaxPeer*17 + auth.RandomLen + auth.MaxVector + macLen
+	MaxLen = fixedLen + binary.MaxVarintLen64 + 18 + 8 + 4 + 4 + 2 + address.MaxPeer*17 + auth.RandomLen +
+		auth.MaxVector + macLen
 )
 
 // Flags of a cookie: what it holds.

@@ -146,7 +146,8 @@ func (in *Init) Check(ours feature.Set) {
 	switch {
 	case ours.Has(feature.Auth) && in.Auth.Problem != "":
 		in.violation = in.Auth.Problem
-	case ours.Has(feature.Asconf) && !ours.Has(feature.AsconfOpen) && in.Features.Has(feature.Asconf) && !in.Features.Has(feature.Auth):
+	case ours.Has(feature.Asconf) && !ours.Has(feature.AsconfOpen) && in.Features.Has(feature.Asconf) &&
+		!in.Features.Has(feature.Auth):
 		// RFC 5061, Section 6: "under NO circumstance is an implementation
 		// allowed to proceed with the association setup".
 		in.violation = "ASCONF without AUTH"

@@ -76,7 +76,8 @@ func (r *Queue) Verify() error {
 		}
 	}
 	w := &r.window
-	if !r.cfg.Pieces && (held != w.held || frags != r.frags || payload != w.payload) || held > w.held || frags > r.frags || payload > w.payload {
+	if !r.cfg.Pieces && (held != w.held || frags != r.frags || payload != w.payload) || held > w.held ||
+		frags > r.frags || payload > w.payload {
 		return fmt.Errorf("%d bytes (%d of payload) held in %d fragments, counted %d (%d) in %d", w.held, w.payload, r.frags, held, payload, frags)
 	}
 	idle := len(pins) * slab.Size

@@ -166,7 +166,8 @@ func (s *Generator) Delayable(now clock.Time) bool {
 // NoneDueAfterNext reports whether no SACK is due after one more packet with the next
 // chunk in order, on the only path.
 func (s *Generator) NoneDueAfterNext(now clock.Time) bool {
-	return s.Delayable(now) && !s.immediate && !s.multipath && s.packets+1 < s.stride && (s.deadline == 0 || now < s.deadline)
+	return s.Delayable(now) && !s.immediate && !s.multipath && s.packets+1 < s.stride &&
+		(s.deadline == 0 || now < s.deadline)
 }
 
 // SamePath reports whether packets on path come as those before did: always, unless the

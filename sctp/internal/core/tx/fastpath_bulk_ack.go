@@ -20,7 +20,8 @@ func (s *Scoreboard) ackBulk(now clock.Time, cum seq.TSN) int {
 	n, last := 1, first
 	for t+seq.TSN(n) != cum+1 && last.next == t+seq.TSN(n) {
 		r := s.rec(t + seq.TSN(n))
-		if r.msg != first.msg || r.sent != first.sent || r.size != first.size || r.tx != 1 || r.state != first.state || r.path != first.path {
+		if r.msg != first.msg || r.sent != first.sent || r.size != first.size || r.tx != 1 || r.state != first.state ||
+			r.path != first.path {
 			break
 		}
 		last = r

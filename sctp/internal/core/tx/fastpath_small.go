@@ -4,14 +4,15 @@ import "github.com/weftstack/weft/sctp/internal/core/clock"
 
 // Plain reports whether m asks for nothing but to be sent in order on its stream.
 func (m *Message) Plain() bool {
-	return !m.Unordered && !m.Immediate && !m.Borrowed && !m.Keyed && !m.LimitRtx && !m.Droppable && m.Of == nil && m.SegmentSize == 0 &&
-		m.Lifetime == 0 && !m.Remote.IsValid()
+	return !m.Unordered && !m.Immediate && !m.Borrowed && !m.Keyed && !m.LimitRtx && !m.Droppable && m.Of == nil &&
+		m.SegmentSize == 0 && m.Lifetime == 0 && !m.Remote.IsValid()
 }
 
 // TakesAtOnce reports whether m, which is plain and has n bytes, need not be queued as far as
 // the queue is concerned: nothing waits to be sent, and nothing holds m back.
 func (q *Queue) TakesAtOnce(m *Message, n int) bool {
-	if n == 0 || len(m.Header) > MaxHeader || int(m.SID) >= len(q.streams) || int(m.SID) >= q.nstreams || !q.idleWithRoom(n) {
+	if n == 0 || len(m.Header) > MaxHeader || int(m.SID) >= len(q.streams) || int(m.SID) >= q.nstreams ||
+		!q.idleWithRoom(n) {
 		return false
 	}
 	st := &q.streams[m.SID]

@@ -252,7 +252,8 @@ func (q *Queue) Push(now clock.Time, m *Message) error {
 			return err
 		}
 	}
-	if !m.Force && !q.fits(n+int64(count-1)*messageCharge) && !q.starved(m) && !(m.Droppable && q.makeRoom(n, m.Priority)) {
+	if !m.Force && !q.fits(n+int64(count-1)*messageCharge) && !q.starved(m) &&
+		!(m.Droppable && q.makeRoom(n, m.Priority)) {
 		q.blocked, q.large = true, n >= lowRTTMessage
 		return ErrWouldBlock
 	}
@@ -318,7 +319,8 @@ func (q *Queue) fits(n int64) bool {
 	if q.messages == 0 {
 		return true
 	}
-	return q.charge()+n+messageCharge <= q.limit && (q.soft == 0 || q.softCharge() < q.soft) && (!q.lowRTT || n < lowRTTMessage || q.buffered < tuneLowRTT)
+	return q.charge()+n+messageCharge <= q.limit && (q.soft == 0 || q.softCharge() < q.soft) &&
+		(!q.lowRTT || n < lowRTTMessage || q.buffered < tuneLowRTT)
 }
 
 // FlightLimit returns how many bytes may be sent and not cumulatively acknowledged

@@ -3,7 +3,8 @@ package tx
 // checkRoom notes when a queue that refused a message has room again: half of
 // it, so that writers are not woken for every packet.
 func (q *Queue) checkRoom() {
-	if q.blocked && q.charge() <= q.limit/2 && (q.soft == 0 || q.softCharge() <= q.soft/2) && (!q.lowRTT || !q.large || q.buffered <= tuneLowRTT/2) {
+	if q.blocked && q.charge() <= q.limit/2 && (q.soft == 0 || q.softCharge() <= q.soft/2) &&
+		(!q.lowRTT || !q.large || q.buffered <= tuneLowRTT/2) {
 		q.blocked, q.unblocked = false, true
 	}
 }

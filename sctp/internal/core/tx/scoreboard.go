@@ -122,7 +122,7 @@ type Scoreboard struct {
 type Stats struct {
 	Chunks, Retransmits, FastRetransmits   uint64 // chunks sent first, again, marked by SACKs or RACK
 	TimeoutMarked, Reneged, Duplicates     uint64 // chunks marked by T3; TSNs taken back; duplicates reported
-	Recoveries, Probes, OldSacks, Forwards uint64 // entries of fast recovery; tail loss probes; SACKs dropped; FORWARD-TSNs
+	Recoveries, Probes, OldSacks, Forwards uint64 // entries of fast recovery; loss probes; SACKs dropped; FORWARD-TSNs
 }
 
 // ScoreboardConfig configures a [Scoreboard].

@@ -82,7 +82,8 @@ func (s *Scoreboard) verifyScoreboard(closed bool) error {
 	}
 	for i := range s.paths {
 		f := &s.paths[i]
-		if got := (sum{f.bytes, f.count, f.rack.sacked}); got != flight[i] && (s.useRACK && !closed || got.bytes != flight[i].bytes || got.count != flight[i].count) {
+		if got := (sum{f.bytes, f.count, f.rack.sacked}); got != flight[i] &&
+			(s.useRACK && !closed || got.bytes != flight[i].bytes || got.count != flight[i].count) {
 			return fmt.Errorf("path %d has %+v in flight, counted %+v", i, got, flight[i])
 		}
 		if err := s.verifyRackList(i); err != nil {
@@ -166,7 +167,8 @@ func (s *Scoreboard) verifyRtxCopies() error {
 
 // verifyQueue checks what the queue counts.
 func (s *Scoreboard) verifyQueue(closed bool, path func(int) bool) error {
-	c := queueCount{q: s.q, closed: closed, path: path, seen: map[*outMsg]uint32{}, inFlight: map[uint16]int32{}, ordered: map[uint16]int32{}}
+	c := queueCount{q: s.q, closed: closed, path: path, seen: map[*outMsg]uint32{}, inFlight: map[uint16]int32{},
+		ordered: map[uint16]int32{}}
 	for t := s.base; t != s.next; t++ {
 		m := s.rec(t).msg
 		c.seen[m]++
@@ -244,7 +246,8 @@ func (c *queueCount) message(sid int, m, prev *outMsg) error {
 	if i := m.route.path(); i >= 0 && !c.path(i) {
 		return fmt.Errorf("stream %d: a message is to go by path %d", sid, i)
 	}
-	if prev != nil && (m.flags&msgCont != 0) != (prev.flags&msgOpen != 0) || m == st.tail && m.flags&msgOpen != 0 && st.open == nil {
+	if prev != nil && (m.flags&msgCont != 0) != (prev.flags&msgOpen != 0) ||
+		m == st.tail && m.flags&msgOpen != 0 && st.open == nil {
 		return fmt.Errorf("stream %d: a piece is missing", sid)
 	}
 	if m.sent >= m.length || m.prev != prev || int(m.sid) != sid || m.flags&msgDone != 0 {
@@ -281,7 +284,8 @@ func (c *queueCount) compare() error {
 	if q.chunks != c.chunks {
 		return fmt.Errorf("queue of %d chunks at least, counted %d", q.chunks, c.chunks)
 	}
-	if q.buffered != buffered || q.unsent != unsent || q.messages != messages || q.waiting != c.waiting || q.ready != c.ready {
+	if q.buffered != buffered || q.unsent != unsent || q.messages != messages || q.waiting != c.waiting ||
+		q.ready != c.ready {
 		return fmt.Errorf("queue of %d bytes, %d unsent, %d messages, %d waiting, %d streams ready; counted %d, %d, %d, %d, %d (%d outstanding)",
 			q.buffered, q.unsent, q.messages, q.waiting, q.ready, buffered, unsent, messages, c.waiting, c.ready, c.outstanding)
 	}
@@ -294,7 +298,8 @@ func (c *queueCount) compare() error {
 	if q.routed != c.routed {
 		return fmt.Errorf("%d messages have a route, counted %d", q.routed, c.routed)
 	}
-	if q.opened != c.opened || q.waits != c.waits || q.stalled != (c.waits > 0 && !q.interleave) || c.waits > 1 && !q.interleave {
+	if q.opened != c.opened || q.waits != c.waits || q.stalled != (c.waits > 0 && !q.interleave) ||
+		c.waits > 1 && !q.interleave {
 		return fmt.Errorf("%d messages open, %d waited for, stalled %v; counted %d, %d", q.opened, q.waits, q.stalled, c.opened, c.waits)
 	}
 	if q.nfree > maxFreeMessages || len(q.failed) > maxFailed {
