@@ -21,6 +21,7 @@ type association struct {
 	inPart     bool
 	held       []*item // messages behind it
 	shutdown   bool    // the peer has begun a shutdown
+	unsent     bool    // then not all that was written had arrived, and has not since
 }
 
 // itemOverhead is what a message in a receive queue counts beside its payload, in bytes: with a
@@ -191,17 +192,20 @@ func onNotify(a *sctp.Association, n sctp.Notification) {
 			as.notify(SCTP_EVENT_ADAPTATION_LAYER, &Adaptation{AssocID: as.id, Indication: v})
 		}
 	case sctp.NotifyRestart:
+		as.shutdown, as.unsent = false, false
 		out, in := a.Streams()
 		as.notify(SCTP_EVENT_ASSOCIATION, &AssocChange{AssocID: as.id, State: SCTP_RESTART, OutStreams: out, InStreams: in})
 	case sctp.NotifyShutdown:
 		// Messages that came before the SHUTDOWN may be delivered after this call. They
 		// are by NotifyDown, so the program is told then.
 		as.shutdown = true
+		as.unsent = a.Stats().Queued > 0 // and no more can be written
 	case sctp.NotifyDown:
 		as.down(n.Err)
 	case sctp.NotifyRemoteError:
 		as.notify(SCTP_EVENT_PEER_ERROR, &RemoteError{AssocID: as.id, Error: n.Cause})
 	case sctp.NotifySenderDry:
+		as.unsent = false
 		if as.sock.Load().subscribed(SCTP_EVENT_SENDER_DRY) { // which most do not, and it is frequent
 			as.notify(SCTP_EVENT_SENDER_DRY, &SenderDry{AssocID: as.id})
 		}
@@ -235,7 +239,9 @@ func (as *association) down(err error) {
 	}
 	if as.shutdown {
 		as.notify(SCTP_EVENT_SHUTDOWN, &ShutdownEvent{AssocID: as.id})
-		err = nil // only the acknowledgement of the shutdown may have been lost
+		if !as.unsent {
+			err = nil // all has arrived; only the end of the handshake may have been lost
+		}
 	}
 	state := SCTP_SHUTDOWN_COMP
 	if err != nil {

@@ -2,6 +2,8 @@ package sockets_test
 
 import (
 	"fmt"
+	"io"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,6 +107,44 @@ func BenchmarkRoundTrip(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+		})
+	}
+}
+
+// A peer that shuts down and vanishes: without anything on the way to it that is a graceful end,
+// with a message that it did not take an error, and the message comes back.
+func TestShutdownOfPeerThatVanishes(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		t.Run(fmt.Sprint("lost=", lost), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPair(t, 1, sctptest.Link{Delay: time.Millisecond})
+				p.server.Events = sockets.SCTP_EVENT_SEND_FAILURE | sockets.SCTP_EVENT_SHUTDOWN
+				p.server.AssocInfo = &sockets.AssocInfo{AsocMaxRxt: 3}
+				c, s := p.connect()
+				time.Sleep(time.Minute)
+				// What the server sends does not arrive any more.
+				for _, from := range []string{"10.0.0.1", "10.0.1.1"} {
+					for _, to := range []string{"10.0.0.2", "10.0.1.2"} {
+						p.net.SetLink(from, to, sctptest.Link{Loss: 1})
+					}
+				}
+				if lost {
+					s.Write([]byte("lost"))
+				}
+				c.SCTPWrite(nil, &sockets.SndRcvInfo{Flags: sockets.SCTP_EOF})
+				if lost {
+					if n := wantNotification[*sockets.SendFailed](t, s); string(n.Data) != "lost" {
+						t.Errorf("%+v", n)
+					}
+				}
+				wantNotification[*sockets.ShutdownEvent](t, s)
+				_, err := s.Read(make([]byte, 10))
+				if lost {
+					wantError(t, "read", err, syscall.ETIMEDOUT)
+				} else if err != io.EOF {
+					t.Errorf("read: %v, want io.EOF", err)
+				}
+			})
 		})
 	}
 }
