@@ -56,8 +56,8 @@ func (r *reachability) PathStats(i int) PathStats {
 		PotentiallyFailed: p.pf, SRTT: time.Duration(p.rto.SRTT()), RTTVar: time.Duration(p.rto.Var()),
 		RTO: time.Duration(p.rto.Value()), CWND: p.cc.Cwnd(), SSThresh: p.cc.Ssthresh(), InFlight: r.sb.Flight(i),
 		MTU: p.mtu, Errors: p.errors, PacketsSent: c.packets, BytesSent: c.bytes, Timeouts: c.timeouts,
-		Heartbeats: c.heartbeats, HeartbeatsAcked: c.acked, CongestionMarks: c.marks, MTUProbes: c.probes, BlackHoles: c.holes,
-		SpuriousLosses: c.undone}
+		Heartbeats: c.heartbeats, HeartbeatsAcked: c.acked, CongestionMarks: c.marks, MTUProbes: c.probes,
+		BlackHoles: c.holes, SpuriousLosses: c.undone}
 }
 
 // SetPrimary makes the path to addr the primary one (RFC 9260, Section
