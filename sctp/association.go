@@ -165,6 +165,9 @@ func (a *Association) remoteAddr(confirmed bool) Addr {
 	addr := Addr{Port: port}
 	for i := range a.core.NumPaths() {
 		p := a.core.PathStats(i)
+		if a.t.conn != nil {
+			break // no addresses
+		}
 		if confirmed && !p.Confirmed {
 			continue
 		}
@@ -273,6 +276,9 @@ func (a *Association) abortFor(cause error, reason string) deferred {
 	a.mu.Lock()
 	now := a.t.now()
 	a.rare.cause = cause
+	if cause != nil && State(a.core.State()) == ShutdownAckSent {
+		a.rare.cause = errComplete
+	}
 	a.core.Abort(now, []byte(reason))
 	return a.flushLocked(now)
 }

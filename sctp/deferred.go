@@ -62,7 +62,7 @@ func (a *Association) drainAndUnlock() (w deferred) {
 // event handles one event of the core: it updates the state of the driver, collects the
 // goroutines to wake in k, and queues a notification. a.mu is held.
 func (a *Association) event(e *core.Event, k *wakeList) {
-	n := Notification{Addr: e.Addr, Stream: e.Stream, Cause: e.Cause}
+	n := Notification{Addr: a.t.shown(e.Addr), Stream: e.Stream, Cause: e.Cause}
 	switch e.Kind {
 	case core.EventUp:
 		a.up = true
@@ -166,7 +166,9 @@ func (a *Association) event(e *core.Event, k *wakeList) {
 // end notes that the association is over. a.mu is held.
 func (a *Association) end(err error, k *wakeList) {
 	if ab, ok := err.(*AbortError); a.rare.cause != nil {
-		err = a.rare.cause
+		if err = a.rare.cause; err == errComplete {
+			err = nil
+		}
 	} else if ok && ab.ByPeer && !a.up && a.opened {
 		err = &refusedError{ab}
 	}

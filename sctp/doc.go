@@ -13,6 +13,9 @@
 // [Dial] and [Listen] give the one-to-one style as [net.Conn] and
 // [net.Listener], each on a transport of its own.
 //
+// [Client] and [Server] open an association over a connection that keeps the boundaries of messages,
+// such as DTLS (RFC 8261), which is what WebRTC does; package datachannel has its data channels.
+//
 // # Receiving
 //
 // There are three ways to receive, and an association uses one of them:

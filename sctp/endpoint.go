@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
@@ -59,6 +60,7 @@ func newEndpoint(t *Transport, cfg *Config) *Endpoint {
 	e.many.Store(e.cfg.OneToMany)
 	e.core = e.cfg.core()
 	e.core.TellStates = t.cfg.Log != nil
+	e.core.SinglePath = t.conn != nil
 	e.life = clock.Time(e.core.MaxCookieLife())
 	e.accepted = e.core
 	if e.cfg.Probation != nil {
@@ -341,7 +343,11 @@ func (e *Endpoint) closeWhenIdle() {
 
 // checkIdle is called after each end of an association.
 func (e *Endpoint) checkIdle() {
-	if e.idle.Load() && e.t.demux.len() == 0 {
+	switch {
+	case !e.idle.Load() || e.t.demux.len() > 0:
+	case e.t.conn != nil:
+		time.AfterFunc(connLinger, func() { e.t.Close() })
+	default:
 		go e.t.Close() // not here: it waits for the goroutine that may call this
 	}
 }

@@ -284,3 +284,33 @@ func ExampleAutoAddrs() {
 	fmt.Println(e.Addr().Port, len(t.LocalAddrs()) > 0)
 	// Output: 5000 true
 }
+
+// An association over a connection that keeps the boundaries of messages, such as DTLS (here: in
+// memory). In WebRTC both sides call Client.
+func ExampleClient() {
+	network := sctptest.NewNetwork(1)
+	defer network.Close()
+	a, b := network.NewConns(sctptest.Link{}, sctptest.Link{})
+	cfg := &sctp.ConnConfig{Config: &sctp.Config{OutStreams: 100, ZeroChecksum: true}}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+
+	go func() {
+		peer, err := sctp.Client(ctx, b, cfg)
+		if err != nil {
+			log.Print(err)
+			return
+		}
+		peer.Send(ctx, []byte("hello"), sctp.SendOptions{Stream: 1, PPID: 51})
+	}()
+	assoc, err := sctp.Client(ctx, a, cfg)
+	if err != nil {
+		log.Print(err)
+		return
+	}
+	defer assoc.Close()
+	buf := make([]byte, 100)
+	n, info, err := assoc.Recv(ctx, buf)
+	fmt.Printf("%s, stream %d, PPID %d, %v\n", buf[:n], info.Stream, info.PPID, err)
+	// Output: hello, stream 1, PPID 51, <nil>
+}

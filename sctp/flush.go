@@ -128,6 +128,9 @@ func (a *Association) transmit(b *batchBuf, now clock.Time) (w deferred) {
 // poll takes packets from the core: in memory that the core retains for retransmissions if a
 // send buffer is borrowed, otherwise in that of b. a.mu is held.
 func (a *Association) poll(b *batchBuf, now clock.Time) (out []byte, tx core.Transmit, ok bool) {
+	if a.t.full() {
+		return nil, tx, false
+	}
 	segs := a.t.sockets().maxSegs
 	if a.core.Borrowing() && !a.core.BatchOpen() {
 		if a.core.CanBorrow() {
@@ -184,6 +187,8 @@ func (a *Association) arm() {
 	}
 	if next == 0 {
 		next = timerqueue.Never
+	} else if a.t.full() {
+		next = max(next, a.t.now()+fullRetry)
 	}
 	if a.deadline == nil {
 		a.deadline = a.t.timers.SlotFor(a)

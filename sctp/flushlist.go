@@ -63,7 +63,12 @@ func (s *sharedBatch) add(a *Association) (w deferred) {
 			segs -= s.b.tx.Segs
 		}
 		now := s.t.now()
-		out, tx, ok := a.core.PollTransmit(now, s.b.mem[s.to:s.to:udpio.MaxBatchBytes], segs)
+		var out []byte
+		var tx core.Transmit
+		ok := !s.t.full()
+		if ok {
+			out, tx, ok = a.core.PollTransmit(now, s.b.mem[s.to:s.to:udpio.MaxBatchBytes], segs)
+		}
 		if !ok || tx.Last {
 			a.arm()
 		}

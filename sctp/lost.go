@@ -32,6 +32,11 @@ func isEnd(err error, failures *int) bool {
 	return *failures >= readFailures
 }
 
+// errComplete stands for the end of a connection when nothing is missing but the peer's SHUTDOWN
+// COMPLETE: everything is acknowledged, and the peer, which asked for the shutdown, closes its end of the
+// connection once it has got the SHUTDOWN ACK.
+var errComplete = errors.New("sctp: complete")
+
 // lostError is the end of a connection under a transport.
 type lostError struct {
 	local netip.AddrPort
@@ -39,6 +44,9 @@ type lostError struct {
 }
 
 func (e *lostError) Error() string {
+	if !e.local.IsValid() {
+		return fmt.Sprintf("sctp: the connection under the association ended: %v", e.err)
+	}
 	return fmt.Sprintf("sctp: the connection under the transport (%v) ended: %v", e.local, e.err)
 }
 
@@ -53,7 +61,7 @@ func (e *lostError) Unwrap() error {
 // lose takes a socket out of use after its connection has ended with err. The transport ends
 // with its last socket.
 func (t *Transport) lose(s *socket, err error) {
-	lost := &lostError{s.conn.LocalAddr(), err}
+	lost := &lostError{t.shown(s.conn.LocalAddr()), err}
 	if log := t.cfg.Log; log != nil {
 		log.LogAttrs(context.Background(), slog.LevelWarn, "sctp: connection ended",
 			slog.String("local", lost.local.String()), slog.String("error", err.Error()))
@@ -69,7 +77,7 @@ func (t *Transport) lose(s *socket, err error) {
 	}
 	t.setMu.Unlock()
 	if i >= 0 {
-		t.lost.Store(lost)
+		t.lost.CompareAndSwap(nil, lost)
 		go t.end() // not here: it waits for this goroutine
 	}
 }

@@ -51,8 +51,12 @@ type socket struct {
 
 func newSocket(t *Transport, c udpio.Conn) *socket {
 	s := &socket{t: t, conn: c, direct: c.Direct(), reply: make([]byte, 0, 4096)}
-	for i := range s.bufs {
-		s.bufs[i] = t.slabs.Get()
+	bufs := s.bufs[:]
+	if t.conn != nil {
+		bufs = bufs[:t.conn.Batches()]
+	}
+	for i := range bufs {
+		bufs[i] = t.slabs.Get()
 	}
 	s.pollMore = s.pollMoreOnce
 	return s

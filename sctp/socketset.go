@@ -86,6 +86,9 @@ func (set *socketSet) reaches(addr netip.AddrPort) bool {
 // It returns the bound address.
 func (t *Transport) AddAddr(addr netip.AddrPort) (netip.AddrPort, error) {
 	set := t.sockets()
+	if t.conn != nil {
+		return netip.AddrPort{}, ErrNotSupported
+	}
 	if addr.Port() == 0 {
 		addr = netip.AddrPortFrom(addr.Addr(), set.locals[0].Port())
 	}
@@ -118,6 +121,10 @@ func (t *Transport) AddConn(pc PacketConn) (netip.AddrPort, error) {
 }
 
 func (t *Transport) addConn(c udpio.Conn) (netip.AddrPort, error) {
+	if t.conn != nil {
+		c.Close()
+		return netip.AddrPort{}, ErrNotSupported
+	}
 	t.setMu.Lock()
 	defer t.setMu.Unlock()
 	if t.demux.isClosed() {

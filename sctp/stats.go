@@ -102,7 +102,7 @@ func (a *Association) Stats() Stats {
 	for i := range a.core.NumPaths() {
 		p := a.core.PathStats(i)
 		ps := PathStats{
-			Local: p.Local, Remote: p.Remote, Active: p.Active, Confirmed: p.Confirmed, Primary: p.Primary,
+			Local: a.t.shown(p.Local), Remote: a.t.shown(p.Remote), Active: p.Active, Confirmed: p.Confirmed, Primary: p.Primary,
 			SRTT: p.SRTT, RTTVar: p.RTTVar, RTO: p.RTO,
 			CWND: p.CWND, SSThresh: p.SSThresh, MTU: p.MTU, InFlight: p.InFlight, Errors: p.Errors,
 			PotentiallyFailed: p.PotentiallyFailed, PacketsSent: p.PacketsSent, BytesSent: p.BytesSent,

@@ -10,13 +10,13 @@ import (
 // anywhere, upcalls and TransportConfig.Tap included.
 
 // String names the transport by its local addresses.
-func (t *Transport) String() string { return "sctp.Transport " + addrList(t.sockets().locals) }
+func (t *Transport) String() string { return "sctp.Transport " + addrList(t.shownLocals()) }
 
 // String names the endpoint by its local address.
 func (e *Endpoint) String() string { return "sctp.Endpoint " + e.line() }
 
 func (e *Endpoint) line() string {
-	return fmt.Sprintf("%s/%d", addrList(e.t.sockets().locals), e.port)
+	return fmt.Sprintf("%s/%d", addrList(e.t.shownLocals()), e.port)
 }
 
 // String names the association by the address of this side and the one that it was
@@ -24,7 +24,11 @@ func (e *Endpoint) line() string {
 func (a *Association) String() string { return "sctp.Association " + a.line() }
 
 func (a *Association) line() string {
-	s := fmt.Sprintf("%s -> %s/%d", a.ep.line(), a.rare.origin.remote, a.rare.origin.peer)
+	peer := ""
+	if a.t.conn == nil {
+		peer = a.rare.origin.remote.String()
+	}
+	s := fmt.Sprintf("%s -> %s/%d", a.ep.line(), peer, a.rare.origin.peer)
 	if a.gone.Load() {
 		s += ", ended"
 	}

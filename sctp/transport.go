@@ -25,6 +25,7 @@ import (
 // endpoints and associations on them. It is safe for concurrent use.
 type Transport struct {
 	cfg     TransportConfig
+	conn    *connection // nil with sockets
 	epoch   time.Time
 	set     atomic.Pointer[socketSet]
 	setMu   sync.Mutex // guards changes of set
@@ -69,9 +70,11 @@ func (c *transportCounters) received(datagrams, bytes int) {
 // NewTransport opens the sockets of cfg and starts to receive. It does not block. On error it
 // closes all sockets again, cfg.Conns included. It returns [ErrConfig] for a configuration that
 // contradicts itself, otherwise errors of the system.
-func NewTransport(cfg TransportConfig) (*Transport, error) {
+func NewTransport(cfg TransportConfig) (*Transport, error) { return newTransport(cfg, nil) }
+
+func newTransport(cfg TransportConfig, conn *connection) (*Transport, error) {
 	// The clock of the core begins a second ago: 0 means "no timer" there.
-	t := &Transport{cfg: cfg, epoch: time.Now().Add(-time.Second), over: make(chan struct{})}
+	t := &Transport{cfg: cfg, conn: conn, epoch: time.Now().Add(-time.Second), over: make(chan struct{})}
 	t.opened = t.now()
 	var secret [32]byte
 	rand.Read(secret[:])
@@ -112,6 +115,9 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 	t.timers.Init(t.now, t.onTimers)
 	t.leader.init(t)
 	for _, s := range list {
+		if conn != nil {
+			t.startConnection(s)
+		}
 		t.readers.Add(1)
 		go s.readLoop()
 	}
@@ -124,6 +130,9 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 
 // open returns the sockets of the configuration, those opened so far on error.
 func (t *Transport) open() (list []*socket, failed error) {
+	if t.conn != nil {
+		return []*socket{newSocket(t, t.conn)}, nil
+	}
 	if t.addrMonitor != nil {
 		return t.addrMonitor.open()
 	}
@@ -216,8 +225,8 @@ func (t *Transport) Listen(port uint16, cfg *Config) (*Endpoint, error) {
 }
 
 // LocalAddrs returns the bound UDP addresses, or with port 0 those of
-// TransportConfig.IPAddrs.
-func (t *Transport) LocalAddrs() []netip.AddrPort { return slices.Clone(t.sockets().locals) }
+// TransportConfig.IPAddrs; none over a connection (see [Client]).
+func (t *Transport) LocalAddrs() []netip.AddrPort { return slices.Clone(t.shownLocals()) }
 
 // Stats returns a snapshot of the counters.
 func (t *Transport) Stats() TransportStats {
@@ -328,7 +337,7 @@ func (t *Transport) tap(sent bool, local netip.AddrPort, m *udpio.Meta, b []byte
 		if m.SegSize > 0 {
 			n = min(n, m.SegSize)
 		}
-		t.cfg.Tap(TapEvent{Sent: sent, Local: local, Remote: m.Remote, ECN: m.ECN, Data: b[:n]})
+		t.cfg.Tap(TapEvent{Sent: sent, Local: t.shown(local), Remote: t.shown(m.Remote), ECN: m.ECN, Data: b[:n]})
 		b = b[n:]
 	}
 }
@@ -337,6 +346,9 @@ func (t *Transport) tap(sent bool, local netip.AddrPort, m *udpio.Meta, b []byte
 // to a peer, the largest that its route takes, and whether to look for what is
 // between.
 func (t *Transport) pathMTU(cfg *Config, peer netip.AddrPort) (start, limit int, discover bool) {
+	if c := t.conn; c != nil {
+		return c.mtu, c.limit, c.mtu < c.limit
+	}
 	over := overhead(peer)
 	if cfg.MTU > 0 {
 		n := min(cfg.MTU-over, core.MaxPacket)

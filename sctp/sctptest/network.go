@@ -20,6 +20,7 @@ type Network struct {
 	mu    sync.RWMutex
 	def   Link
 	links map[[2]netip.Addr]*link
+	pairs uint32 // of Conns
 	hosts map[netip.Addr]*Host
 }
 

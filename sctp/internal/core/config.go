@@ -132,6 +132,10 @@ type Config struct {
 	// Auth, unless InsecureAddrs allows it without, as only tests should.
 	ChangeAddrs, InsecureAddrs bool
 
+	// SinglePath ignores the addresses that a peer lists: packets go over a connection that knows
+	// where to (RFC 8261).
+	SinglePath bool
+
 	// ZeroChecksum announces that packets may have zero in place of the checksum,
 	// and sends such if the peer announces it, too: what carries the packets is
 	// DTLS (RFC 9653).

@@ -261,7 +261,7 @@ func (a *Assoc) handleInit(now clock.Time, p *Packet, h wire.Header, c wire.Chun
 		// Section 5.2.1 for COOKIE-ECHOED, Section 5.2.2 for the others.
 		var added []byte
 		for _, ip := range in.Addrs.All() {
-			if a.pathByIP(ip) < 0 {
+			if a.pathByIP(ip) < 0 && !a.cfg.SinglePath {
 				added = wire.AppendAddr(added, ip)
 			}
 		}

@@ -106,7 +106,7 @@ func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 // The UDP port is that of the packet that listed them (RFC 6951, Section 5.3).
 func (a *Assoc) addPeerAddrs(list *address.List, port uint16) {
 	for _, ip := range list.All() {
-		if a.NumPaths() >= address.MaxPeer {
+		if a.NumPaths() >= address.MaxPeer || a.cfg.SinglePath {
 			return
 		}
 		if a.pathByIP(ip) < 0 && a.local.Reaches(ip) {
