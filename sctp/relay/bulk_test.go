@@ -11,6 +11,7 @@ import (
 
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/relay"
+	"github.com/weftstack/weft/sctp/relay/frame"
 )
 
 // Bulk data through two gateways and 1 Gb/s with 9 ms reaches 0.95 times what a direct association does.
@@ -166,6 +167,11 @@ func TestStoppedReceiver(t *testing.T) {
 				t.Logf("gateway %v holds %d KiB for %d flows, dropped %d, %d, %d", k, s.Held>>10, len(s.Flows), s.OverFlow, s.OverJob, s.OverGateway)
 				if s.Held > relay.DefaultGatewayMemory {
 					t.Errorf("gateway %v holds %d bytes", k, s.Held)
+				}
+				for _, l := range s.Legs { // frames wait in their flows when the association has 4 MiB
+					if most := 4<<20 + frame.MaxSize; l.InFlight > most || l.Gateway && k[0] == 1 && l.InFlight < most/2 {
+						t.Errorf("the association of gateway %v to %v has %d bytes", k, l.Peer, l.InFlight)
+					}
 				}
 				for _, f := range s.Flows {
 					if stopped && f.Stream == 0 && f.From == a.Address() && f.Held > 0 {

@@ -67,7 +67,8 @@ type Receiver struct {
 	unacked      int // bytes since the last ack
 	owes         bool
 	listed       bool
-	delivering   bool // a goroutine is in OnFragment, or about to be
+	delivering   bool     // a goroutine is in OnFragment, or about to be
+	upcall       Fragment // of the goroutine in OnFragment
 	err          error
 
 	counters ReceiverCounters
@@ -136,8 +137,9 @@ func (n *Node) onData(f *frame.Frame) {
 	}
 	r.delivering = true
 	n.mu.Unlock()
-	item.Data = f.Payload
-	n.cfg.OnFragment(r, &item)
+	r.upcall = item
+	r.upcall.Data = f.Payload
+	n.cfg.OnFragment(r, &r.upcall)
 	n.mu.Lock()
 	r.deliver()
 	n.mu.Unlock()
@@ -154,11 +156,13 @@ func (r *Receiver) deliver() {
 		u := q.pop()
 		r.free(u.p)
 		n.mu.Unlock()
-		u.fragment.Data = u.p.bytes()[u.from:]
-		n.cfg.OnFragment(r, &u.fragment)
+		r.upcall = u.fragment
+		r.upcall.Data = u.p.bytes()[u.from:]
+		n.cfg.OnFragment(r, &r.upcall)
 		u.p.release()
 		n.mu.Lock()
 	}
+	r.upcall.Data = nil
 	r.delivering = false
 	r.grow()
 }
