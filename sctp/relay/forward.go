@@ -115,8 +115,8 @@ func (g *Gateway) onFrame(c *conn, f *frame.Frame, b []byte, p *packet) {
 	p.pays = &e.memory
 	p.hash, p.single = e.hash, f.Type == frame.Single
 	frame.SetHops(p.bytes(), f.Hops-1)
-	if share := g.share(); f.Type == frame.Ack && int(f.Window) > share {
-		frame.SetWindow(p.bytes(), uint32(share))
+	if share := uint32(g.share()); f.Type == frame.Ack && f.Window > share {
+		frame.SetWindow(p.bytes(), share)
 	}
 	e.leg.enqueue(&e.q, p)
 	c.touch(&e.leg.leg)

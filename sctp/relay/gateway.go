@@ -336,7 +336,7 @@ func (g *Gateway) add(c *conn) (former *conn, err error) {
 	} else {
 		g.peers[c.peer.Site] = append(g.peers[c.peer.Site], c)
 	}
-	g.log.LogAttrs(g.ctx, slog.LevelInfo, "leg up", c.attrs()...)
+	g.note(slog.LevelInfo, "leg up", c.attrs()...)
 	return former, nil
 }
 
@@ -382,7 +382,7 @@ func (g *Gateway) detach(c *conn, err error) {
 	}
 	g.remove(c)
 	if !g.closed {
-		g.log.LogAttrs(g.ctx, slog.LevelWarn, "leg down", append(c.attrs(), slog.Any("error", err))...)
+		g.note(slog.LevelWarn, "leg down", append(c.attrs(), slog.Any("error", err))...)
 	}
 }
 
@@ -392,7 +392,7 @@ func (g *Gateway) warn(kind int, msg string, attrs ...slog.Attr) {
 		return
 	}
 	g.logged[kind] = g.now + 1
-	g.log.LogAttrs(g.ctx, slog.LevelWarn, msg, attrs...)
+	g.note(slog.LevelWarn, msg, attrs...)
 }
 
 // flush implements host.
@@ -426,6 +426,7 @@ func (g *Gateway) onTimer(now time.Duration) {
 	g.legs = append(g.legs[:0], g.conns...)
 	g.mu.Unlock()
 	checkLegs(g.legs)
+	g.write()
 }
 
 // Close ends all legs. What the gateway holds is lost; the origins have it. It must not be called from an upcall.
@@ -448,6 +449,7 @@ func (g *Gateway) Close() error {
 		}
 	}
 	g.tasks.Wait()
+	g.write()
 	return err
 }
 

@@ -260,6 +260,61 @@ func TestForgery(t *testing.T) {
 	})
 }
 
+// A gateway speaks for its site, and for sites behind it, only; acks of what was never sent change nothing.
+func TestHostileGateway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, 3, 1, false, nil)
+		defer w.close()
+		w.connected()
+		target := w.node(2, 1, nil)
+		defer target.close()
+		w.kill(1, 1)
+		time.Sleep(time.Second)
+		y := w.intrude(t, "192.0.1.99", wanAddr(2, 1), relay.DefaultGatewayWAN)
+		defer y.tr.Close()
+		y.prove(frame.Greeting{Role: frame.RoleGateway, From: relay.Address{Site: 1, Node: 1}, Incarnation: 1, Site: 2}, siteKey(1, 2))
+		y.wantUp()
+		h := frame.Header{
+			Type: frame.Single, Flags: frame.Fresh, Hops: 7, Job: testJob, From: address(1, 1), To: address(2, 1), Incarnation: 1,
+		}
+		send := func(f frame.Frame, set func(*frame.Frame)) {
+			f.Header = h
+			set(&f)
+			y.send(frame.Append(nil, &f))
+		}
+		send(frame.Frame{Payload: []byte("x")}, func(f *frame.Frame) { f.From = address(3, 1) })
+		send(frame.Frame{Payload: []byte("x")}, func(f *frame.Frame) { f.From = address(2, 2) })
+		send(frame.Frame{Reason: frame.UnknownSite}, func(f *frame.Frame) { f.Type, f.From = frame.Refuse, address(3, 1) })
+		s, err := target.Sender(address(1, 1), 0)
+		wantNil(t, err)
+		wantNil(t, s.TrySend([]byte("x"), relay.SendOptions{}))
+		send(frame.Frame{PeerIncarnation: 1}, func(f *frame.Frame) { f.Type = frame.Ack })
+		time.Sleep(100 * time.Millisecond)
+		if g := w.up[[2]uint16{2, 1}].Stats(); g.Forged != 3 {
+			t.Errorf("%d forged frames counted, want 3", g.Forged)
+		}
+		n := target.Stats()
+		if len(n.Receivers) != 0 || n.Stale != 1 {
+			t.Errorf("%d flows, %d stale frames; want 0, 1", len(n.Receivers), n.Stale)
+		}
+		// The frame of the target's flow tells its incarnation.
+		var f frame.Frame
+		for f.Type != frame.Data {
+			select {
+			case b := <-y.in:
+				wantNil(t, frame.Parse(b, &f))
+			case <-time.After(time.Second):
+				t.Fatal("no data for site 1")
+			}
+		}
+		send(frame.Frame{PeerIncarnation: f.Incarnation, SingleNext: 5}, func(g *frame.Frame) { g.Type, g.Flags, g.Seq = frame.Ack, frame.Resend, 1<<31 })
+		time.Sleep(10 * time.Millisecond)
+		if n := target.Stats(); n.Invalid != 1 || n.Senders[0].Held == 0 {
+			t.Errorf("%d invalid acks, %d bytes kept; want 1, and what was not confirmed", n.Invalid, n.Senders[0].Held)
+		}
+	})
+}
+
 // Sites, jobs and processes that are not known, and loops, are refused, which ends the flow or leaves it waiting.
 func TestRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

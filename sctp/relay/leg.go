@@ -15,6 +15,8 @@ const (
 	ppid = 0x57465431
 	// pumpBatch is how many frames are handed to the association between two looks at the queues.
 	pumpBatch = 32
+	// maxControl is how many control frames, of 512 bytes of memory each, wait for a leg: 2 MiB.
+	maxControl = 4096
 )
 
 // leg is the sending side of an authenticated association: queues of frames that take turns.
@@ -50,13 +52,15 @@ func (l *leg) idle(q *queue) bool {
 	return q.frames.len() == 0
 }
 
-// enqueue adds p to q, and takes over a reference. It reports false if the leg is down.
+// enqueue adds p to q, and takes over a reference. It reports false if the leg is down. A control frame beyond
+// maxControl is dropped: the next one says as much.
 func (l *leg) enqueue(q *queue, p *packet) bool {
 	l.mu.Lock()
-	if l.down {
+	if l.down || q == &l.control && q.frames.len() >= maxControl {
+		down := l.down
 		l.mu.Unlock()
 		p.release()
-		return false
+		return !down
 	}
 	q.frames.push(p)
 	l.queued++

@@ -107,7 +107,7 @@ func (n *Node) attach(c *conn) error {
 			close(n.attached)
 		}
 	}
-	n.log.LogAttrs(n.ctx, slog.LevelInfo, "gateway up", slog.Int("gateway", int(c.peer.Node)),
+	n.note(slog.LevelInfo, "gateway up", slog.Int("gateway", int(c.peer.Node)),
 		slog.String("addr", c.a.RemoteAddr().String()))
 	for _, s := range n.busy {
 		s.push()
@@ -125,7 +125,7 @@ func (n *Node) detach(c *conn, err error) {
 	n.conns = slices.DeleteFunc(n.conns, func(o *conn) bool { return o == c })
 	if !n.closed {
 		n.counters.LegsLost++
-		n.log.LogAttrs(n.ctx, slog.LevelWarn, "gateway down", slog.Int("gateway", int(c.peer.Node)), slog.Any("error", err))
+		n.note(slog.LevelWarn, "gateway down", slog.Int("gateway", int(c.peer.Node)), slog.Any("error", err))
 	}
 	for _, s := range n.senders {
 		if s.leg == c {
@@ -221,6 +221,7 @@ func (n *Node) onTimer(now time.Time, legs bool) {
 	n.mu.Unlock()
 	checkLegs(n.legs)
 	n.pump()
+	n.write()
 }
 
 // control makes a frame without payload and queues it on q of c, or on its control queue. mu is held.
@@ -326,5 +327,6 @@ func (n *Node) Close() error {
 	}
 	err := n.ep.Close()
 	n.tasks.Wait()
+	n.write()
 	return err
 }

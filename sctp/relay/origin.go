@@ -90,7 +90,7 @@ func (s *Sender) onTimer(now time.Time) bool {
 	if s.data.unconfirmed()+s.single.unconfirmed() == 0 {
 		after = creditProbe
 	}
-	if s.leg != nil && now.Sub(s.progress) >= after && now.Sub(s.probed) >= after {
+	if s.leg != nil && now.Sub(s.progress) >= after && now.Sub(s.probed) >= after && s.leg.idle(&s.q) {
 		s.probed = now
 		s.probe()
 	}
@@ -117,7 +117,7 @@ func (s *Sender) fail(err error) {
 	}
 	s.err = err
 	if !s.n.closed && err != ErrClosed {
-		s.n.log.LogAttrs(s.n.ctx, slog.LevelWarn, "flow ended", slog.String("target", s.to.String()),
+		s.n.note(slog.LevelWarn, "flow ended", slog.String("target", s.to.String()),
 			slog.Int("stream", int(s.stream)), slog.Any("error", err))
 	}
 	for _, q := range [...]*sequence{&s.data, &s.single} {
@@ -173,7 +173,7 @@ func (n *Node) onAck(f *frame.Frame) {
 			s.bound, s.target = true, f.Incarnation
 		}
 	}
-	s.window = int(f.Window)
+	s.window = int(min(f.Window, 1<<30))
 	if f.Flags&(frame.Resend|frame.ResendSingle) != 0 && f.Attempt == s.attempt {
 		s.goBack()
 	}

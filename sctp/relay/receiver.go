@@ -390,7 +390,7 @@ func (r *Receiver) end(err error) {
 	}
 	r.err = err
 	if err != ErrClosed {
-		r.n.log.LogAttrs(r.n.ctx, slog.LevelInfo, "flow of a former incarnation ended", slog.String("origin", r.from.String()))
+		r.n.note(slog.LevelInfo, "flow of a former incarnation ended", slog.String("origin", r.from.String()))
 	}
 	r.notify()
 }

@@ -171,8 +171,18 @@ func (s *Sender) TrySend(msg []byte, o SendOptions) error {
 		var batch [cutBatch]*packet
 		k := m.frames(batch[:])
 		n.mu.Lock()
+		err := s.state()
 		for _, p := range batch[:k] {
-			s.keep(p, m.single)
+			if err != nil {
+				p.release()
+			} else {
+				s.keep(p, m.single)
+			}
+		}
+		if err != nil { // the flow has ended meanwhile
+			s.reserve(-cost)
+			n.mu.Unlock()
+			return err
 		}
 		n.mu.Unlock()
 	}

@@ -31,7 +31,7 @@ const (
 
 // station is what nodes and gateways have in common.
 type station struct {
-	log    *slog.Logger
+	notebook
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
@@ -39,9 +39,6 @@ type station struct {
 
 func (s *station) init(log *slog.Logger) {
 	s.log = log
-	if log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 }
 
@@ -84,7 +81,7 @@ func (s *station) keepConnected(h host, ep *sctp.Endpoint, to sctp.Addr, key []b
 			if s.ctx.Err() != nil {
 				return
 			}
-			s.log.LogAttrs(s.ctx, slog.LevelInfo, "no leg to gateway", slog.String("addr", to.String()), slog.Any("error", err))
+			s.note(slog.LevelInfo, "no leg to gateway", slog.String("addr", to.String()), slog.Any("error", err))
 			timer := time.NewTimer(wait)
 			select {
 			case <-timer.C:

@@ -1,0 +1,98 @@
+package relay
+
+import "testing"
+
+// Acks that a leg cannot send take 2 MiB at most.
+func TestControlFramesAreBounded(t *testing.T) {
+	var l leg
+	bytes := 0
+	for range maxControl + 10 {
+		p := newPacket(40)
+		if !l.enqueue(&l.control, p) {
+			t.Fatal("the leg is down")
+		}
+	}
+	for i := range l.control.frames.len() {
+		bytes += (*l.control.frames.at(i)).cost()
+	}
+	if l.queued != maxControl || bytes > 2<<20 {
+		t.Errorf("%d control frames of %d bytes wait, want %d", l.queued, bytes, maxControl)
+	}
+	l.close()
+	if l.queued != 0 || l.enqueue(&l.control, newPacket(40)) {
+		t.Error("a leg that is down takes frames")
+	}
+}
+
+// Queues of a leg take turns, and control frames go first.
+func TestQueuesTakeTurns(t *testing.T) {
+	var l leg
+	var q [3]queue
+	for i := range q {
+		for range 3 - i {
+			p := newPacket(1)
+			p.hash = uint32(i)
+			l.enqueue(&q[i], p)
+		}
+	}
+	p := newPacket(1)
+	p.hash = 9
+	l.enqueue(&l.control, p)
+	var got []uint32
+	for l.waiting() {
+		p := l.take()
+		got = append(got, p.hash)
+		p.release()
+	}
+	want := []uint32{9, 0, 1, 2, 0, 1, 0}
+	for i := range want {
+		if len(got) != len(want) || got[i] != want[i] {
+			t.Fatalf("order %v, want %v", got, want)
+		}
+	}
+	if !l.idle(&q[0]) || l.queued != 0 {
+		t.Error("frames are left")
+	}
+}
+
+func TestFIFO(t *testing.T) {
+	var q fifo[int]
+	next, sum := 0, 0
+	for round := range 100 {
+		for range round {
+			q.push(next)
+			next++
+		}
+		for range min(round, q.len()) * 2 / 3 {
+			if v := q.pop(); v != sum {
+				t.Fatalf("popped %d, want %d", v, sum)
+			}
+			sum++
+		}
+	}
+	for q.len() > 0 {
+		if v := q.pop(); v != sum {
+			t.Fatalf("popped %d, want %d", v, sum)
+		}
+		sum++
+	}
+	if sum != next {
+		t.Errorf("%d of %d popped", sum, next)
+	}
+}
+
+// An account that is full counts nothing, in itself or above.
+func TestAccount(t *testing.T) {
+	top := account{limit: 100}
+	low := account{limit: 1000, above: &top}
+	if full := low.take(60); full != nil {
+		t.Fatal("60 of 100 refused")
+	}
+	if full := low.take(50); full != &top || low.held.Load() != 60 || top.held.Load() != 60 {
+		t.Errorf("50 more: %v, %d and %d held", full, low.held.Load(), top.held.Load())
+	}
+	low.give(60)
+	if low.held.Load() != 0 || top.held.Load() != 0 {
+		t.Error("given back, but held")
+	}
+}
