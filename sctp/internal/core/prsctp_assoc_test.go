@@ -106,3 +106,27 @@ func TestPartialReliabilityNotNegotiated(t *testing.T) {
 	p.drive()
 	p.wantDelivered()
 }
+
+// A FORWARD-TSN that is lost is repeated after a timeout, which doubles and counts as an error: the
+// SACK for it ends that, although it measures nothing and acknowledges no data.
+func TestAcknowledgedForwardTSNEndsBackoff(t *testing.T) {
+	p := newPair(t, 1, &Config{NoRACK: true, HBInterval: -1})
+	p.connect()
+	p.a.sendMsg(&tx.Message{}, 100)
+	p.drive()
+	p.advance(time.Second)
+	path := &p.a.assoc.paths[0]
+	before := path.rto.Value()
+	p.net.loss = 1000
+	p.a.sendMsg(&tx.Message{LimitRtx: true}, 100)
+	p.advance(10 * time.Second) // the message is abandoned, and its FORWARD-TSN lost again and again
+	if got := path.rto.Value(); got < 4*before || p.a.assoc.errors == 0 {
+		t.Fatalf("after losses the timeout is %v, was %v; %d errors", got, before, p.a.assoc.errors)
+	}
+	p.net.loss = 0
+	p.advance(30 * time.Second)
+	if got := path.rto.Value(); got >= 2*before || p.a.assoc.tx.sb.ForwardOutstanding() || p.a.assoc.errors != 0 || path.errors != 0 {
+		t.Errorf("the timeout is %v, was %v before the losses; FORWARD-TSN outstanding %v; %d errors, %d of the path",
+			got, before, p.a.assoc.tx.sb.ForwardOutstanding(), p.a.assoc.errors, path.errors)
+	}
+}

@@ -179,6 +179,14 @@ func (a *Assoc) takeAck(now clock.Time, res *tx.SackResult, err error) {
 	if sb.Probing() {
 		a.tx.windowGrew(now)
 	}
+	if a.tx.forwarding && res.CumAdvanced {
+		// The peer has the FORWARD-TSN that timed out, so it is reachable (Section 8.1). Others
+		// may follow, one for each gap, and none gives a measurement that would end the backoff:
+		// with losses among them the association would become slow, and end as unreachable.
+		a.tx.forwarding, a.errors = false, 0
+		a.pathAlive(a.dataPath())
+		a.paths[a.dataPath()].rto.EndBackoff()
+	}
 	for i := range a.paths {
 		pa, p := &res.Paths[i], &a.paths[i]
 		p.burstFrom = sb.Flight(i)
@@ -262,6 +270,7 @@ func (a *Assoc) t3Timeout(now clock.Time, i int) {
 		a.tx.lossOn(i)
 		p.cc.OnTimeout(now) // E1
 	}
+	t.forwarding = t.sb.FlightChunks(i) == 0
 	p.rto.Backoff() // E2
 	// Section 6.1, A: while the peer answers, an unacknowledged window probe
 	// "SHOULD NOT increment the error counter".

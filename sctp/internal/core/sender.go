@@ -25,11 +25,12 @@ type sender struct {
 	detour int
 
 	// Together, because each would take eight bytes between larger fields.
-	mayProbe  bool // one chunk may go into a closed window
-	heard     bool // a SACK came since T3 expired last
-	busy      bool // something was sent since EventDry
-	sackAtEnd bool // a SACK goes with a later packet of the batch being made
-	cork      cork // new data waits
+	mayProbe   bool // one chunk may go into a closed window
+	heard      bool // a SACK came since T3 expired last
+	forwarding bool // T3-rtx expired with nothing outstanding but a FORWARD-TSN
+	busy       bool // something was sent since EventDry
+	sackAtEnd  bool // a SACK goes with a later packet of the batch being made
+	cork       cork // new data waits
 
 	carry        carry
 	tune         tx.BufferTuner
