@@ -74,7 +74,6 @@ type Channel struct {
 	queue       queue
 	unread      int // bytes of memory of queue
 	readers     waitList
-	writers     waitList
 	opening     waitList // callers of WaitOpen
 }
 
@@ -159,7 +158,7 @@ func (c *Channel) close() {
 		c.state = Closing
 	}
 	c.readers.wakeAll()
-	c.writers.wakeAll()
+	c.s.wakeSenders()
 	c.opening.wakeAll()
 }
 

@@ -55,9 +55,11 @@ type Config struct {
 	// negative: the peer takes any, which its description says by 0).
 	PeerMaxMessageSize int
 
-	// MaxBufferedAmount bounds Channel.BufferedAmount, in bytes: sends wait while it would be
-	// exceeded, so that one channel does not take the whole send buffer of the association
-	// (default: half of that). A message longer than this is taken when the amount is 0.
+	// MaxBufferedAmount bounds Channel.BufferedAmount, in bytes (default: half of the send
+	// buffer of the association). A channel may also have no more buffered than is left of the
+	// send buffer, so that n channels that send as much as they can have an (n+1)th of it each.
+	// Sends wait while there is no such room. A channel with nothing buffered may always send a
+	// message, of any length.
 	MaxBufferedAmount int
 
 	// MaxUnread, if positive, is how many bytes of memory the received messages of a channel
@@ -135,7 +137,7 @@ func (c Config) SCTP(base *sctp.Config) (*sctp.Config, error) {
 	}
 	onAssociation, onNotify := sc.OnAssociation, sc.OnNotify
 	sc.OnAssociation = func(a *sctp.Association) {
-		a.SetValue(newSession(a, c, recv))
+		a.SetValue(newSession(a, c, send, recv))
 		if onAssociation != nil {
 			onAssociation(a)
 		}

@@ -23,8 +23,8 @@
 //
 // # Flow control
 //
-// A sender is held up by two limits: each channel by [Config.MaxBufferedAmount], all together by the
-// send buffer of the association. [Channel.BufferedAmount] and [Channel.SetBufferedAmountLow] are
+// A sender waits while its channel has [Config.MaxBufferedAmount] buffered, or as much as is left of
+// the send buffer of the association. [Channel.BufferedAmount] and [Channel.SetBufferedAmountLow] are
 // those of the WebRTC API.
 //
 // Received messages stay with their channel until they are read, and count against the receive

@@ -127,6 +127,6 @@ func ExampleChannel_SetBufferedAmountLow() {
 		}
 		n += len(m.Data)
 	}
-	fmt.Println(n >= 512<<10, in.Options().MaxRetransmits)
+	fmt.Println(n >= 256<<10, in.Options().MaxRetransmits)
 	// Output: true 3
 }

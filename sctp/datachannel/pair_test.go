@@ -1,8 +1,10 @@
 package datachannel_test
 
 import (
+	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net/netip"
 	"testing"
 	"testing/synctest"
@@ -142,7 +144,7 @@ func wantClosed(t testing.TB, c *datachannel.Channel, want error) {
 	select {
 	case <-c.Done():
 	case <-time.After(time.Minute):
-		t.Fatalf("%v is not closed", c)
+		t.Fatalf("%v is not closed: %s", c, c.Debug())
 	}
 	if err := c.Err(); !errors.Is(err, want) || (err != nil) != (want != nil) {
 		t.Errorf("%v ended by %v, want %v", c, err, want)
@@ -155,4 +157,19 @@ func wantClosed(t testing.TB, c *datachannel.Channel, want error) {
 // bubble runs a test in virtual time.
 func bubble(t *testing.T, name string, f func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
+
+// contextUntil returns a context that is done when stop is closed.
+func contextUntil(stop <-chan struct{}) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		select {
+		case <-stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }

@@ -50,7 +50,7 @@ func (c *Channel) Recv(ctx context.Context, buf []byte) (Message, error) {
 			s.unlock()
 			return Message{}, err
 		}
-		if err := s.wait(ctx, &c.readers); err != nil {
+		if err := s.wait(ctx, &c.readers, c, 0); err != nil {
 			if c.queue.len() > 0 {
 				c.readers.wakeOne() // the wake-up may have been for this reader
 			}
@@ -81,7 +81,7 @@ func (c *Channel) WaitOpen(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.unlock()
 	for c.state == Connecting {
-		if err := s.wait(ctx, &c.opening); err != nil {
+		if err := s.wait(ctx, &c.opening, c, 0); err != nil {
 			return err
 		}
 	}

@@ -23,7 +23,7 @@ const maxFreeMsgs = 1024
 var zero = []byte{0}
 
 // Send sends a binary message of any length up to Config.PeerMaxMessageSize, also none. It blocks
-// while BufferedAmount or the send buffer of the association is at its limit, until ctx is done.
+// while there is no room, see Config.MaxBufferedAmount, until ctx is done.
 // It does not wait for the message to be acknowledged. data is copied, and the caller's again
 // when Send returns.
 //
@@ -56,31 +56,29 @@ func send[B []byte | string](ctx context.Context, c *Channel, kind Kind, data B,
 			s.unlock()
 			return err
 		}
-		if c.buffered == 0 || c.buffered+n <= s.cfg.MaxBufferedAmount {
+		if c.hasRoom(n) {
 			break
 		}
 		if !wait {
 			s.unlock()
 			return ErrWouldBlock
 		}
-		if err := s.wait(ctx, &c.writers); err != nil {
-			c.writers.wakeOne() // the wake-up may have been for this writer
+		if err := s.wait(ctx, &s.senders, c, n); err != nil {
+			s.wakeSenders() // the wake-up may have been for this one
 			s.unlock()
 			return err
 		}
 	}
 	m := s.message(c, n)
 	c.buffered += n
-	if c.buffered < s.cfg.MaxBufferedAmount {
-		c.writers.wakeOne() // there may be room for another one
-	}
+	s.buffered += n
 	opts := c.sendOpts
 	// RFC 8832, Section 6: before any message has been received, "all other messages containing
 	// user data […] MUST be sent ordered, no matter whether the data channel is ordered or not".
 	opts.Unordered = opts.Unordered && c.heard
 	s.unlock()
 
-	opts.Owner = m
+	opts.Owner, opts.Force = m, true
 	body := zero
 	switch {
 	case n == 0 && kind == Text:
@@ -105,10 +103,17 @@ func send[B []byte | string](ctx context.Context, c *Channel, kind Kind, data B,
 		return nil
 	}
 	m.undo()
-	if errors.Is(err, sctp.ErrWouldBlock) {
-		return ErrWouldBlock
-	}
 	return err
+}
+
+// hasRoom reports whether a message of n bytes may be sent now. Each channel may have as much
+// buffered as is left of the send buffer, up to its own limit: greedy channels get equal parts, and
+// one part stays free for others. A channel with nothing buffered may always send a message, so
+// that it is the scheduler that shares the association, not the order of the senders. s.mu is
+// held.
+func (c *Channel) hasRoom(n int) bool {
+	n += c.buffered
+	return c.buffered == 0 || n <= c.s.cfg.MaxBufferedAmount && n <= c.s.sendBuffer-c.s.buffered
 }
 
 // sendError returns why nothing can be sent any more, or nil. s.mu is held.
@@ -173,6 +178,7 @@ func (m *outgoing) release() {
 	s := c.s
 	before := c.buffered
 	c.buffered -= max(m.n, 0)
+	s.buffered -= max(m.n, 0)
 	c.outstanding--
 	var low func()
 	if before > c.low && c.buffered <= c.low {
@@ -183,7 +189,7 @@ func (m *outgoing) release() {
 	if len(s.freeMsgs) < maxFreeMsgs {
 		s.freeMsgs = append(s.freeMsgs, m)
 	}
-	c.writers.wakeOne()
+	s.wakeSenders()
 	s.mayReset(c)
 	s.unlock()
 	if low != nil {

@@ -14,6 +14,8 @@ type Session struct {
 	assoc *sctp.Association
 	cfg   Config // with defaults filled in
 	slack int    // bytes of held that the association need not know
+	// sendBuffer is that of the association, in bytes.
+	sendBuffer int
 
 	accepting chan *Channel
 	done      chan struct{}
@@ -30,6 +32,8 @@ type Session struct {
 	err       error            // why it ended; guarded by mu
 	parts     parts            // guarded by mu
 	held      int              // bytes held that the association was not told of; guarded by mu
+	buffered  int              // bytes buffered on all channels; guarded by mu
+	senders   waitList         // guarded by mu
 	freeMsgs  []*outgoing      // guarded by mu
 	freeWaits []*sctp.Waiter   // guarded by mu
 	stats     Stats            // guarded by mu
@@ -44,8 +48,8 @@ func From(a *sctp.Association) *Session {
 	return s
 }
 
-func newSession(a *sctp.Association, cfg Config, recvBuffer int) *Session {
-	return &Session{assoc: a, cfg: cfg, slack: recvBuffer / 16, slots: map[uint16]*slot{},
+func newSession(a *sctp.Association, cfg Config, sendBuffer, recvBuffer int) *Session {
+	return &Session{assoc: a, cfg: cfg, sendBuffer: sendBuffer, slack: recvBuffer / 16, slots: map[uint16]*slot{},
 		low: int(cfg.Role - Client), parts: parts{list: map[uint64]*part{}},
 		accepting: make(chan *Channel, cfg.Backlog), done: make(chan struct{}), adding: make(chan struct{}, 1)}
 }
