@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/pion/datachannel v1.6.3
+	github.com/pion/dtls/v3 v3.1.15
 	github.com/pion/ice/v4 v4.4.8
 	github.com/pion/interceptor v0.1.51
 	github.com/pion/logging v0.2.4
@@ -15,7 +16,6 @@ require (
 require (
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/klauspost/crc32 v1.3.0 // indirect
-	github.com/pion/dtls/v3 v3.1.15 // indirect
 	github.com/pion/mdns/v2 v2.2.2 // indirect
 	github.com/pion/randutil v0.1.0 // indirect
 	github.com/pion/rtcp v1.2.20 // indirect

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -77,7 +78,7 @@ func newPeer(loopback bool, closed func()) (*peer, error) {
 	// Names ending in .local stay names: the browser that hides its addresses so reaches ours, and ICE learns its from that.
 	se.SetICEMulticastDNSMode(ice.MulticastDNSModeDisabled)
 	se.SetSCTPMaxMessageSize(maxMessage)
-	se.SetICETimeouts(lostTimeout/3, lostTimeout, 2*time.Second)
+	se.SetICETimeouts(lostTimeout/3, lostTimeout*2/3, 2*time.Second)
 	se.EnableSCTPZeroChecksum(true)
 	se.DetachDataChannels()
 	se.LoggerFactory = &loggers{logging.NewDefaultLoggerFactory(), p}
@@ -94,6 +95,9 @@ func newPeer(loopback bool, closed func()) (*peer, error) {
 			p.end(fmt.Errorf("the connection is %s", s))
 		default:
 		}
+	})
+	p.pc.SCTP().OnClose(func(err error) {
+		p.end(cmp.Or(err, errors.New("the page has ended the SCTP association")))
 	})
 	go p.supervise()
 	return p, nil
