@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"strconv"
+
+	"github.com/weftstack/weft/mpi/internal/transport/shm"
 )
 
 // businessCard is what a rank publishes through the launcher for the others (PMI calls it a business card): how to
@@ -17,7 +19,7 @@ type businessCard struct {
 	Addr      string `json:"a"` // for the transport
 	CPUs      cpuSet `json:"p"` // where it may run
 
-	Memory *segmentRef `json:"m,omitempty"` // for ranks of the same host
+	Memory *shm.Segment `json:"m,omitempty"` // for ranks of the same host
 }
 
 // jobKeyName is the key under which rank 0 publishes the secret of the job.

@@ -3,6 +3,8 @@ package mpi
 import (
 	"math"
 	"os"
+
+	"github.com/weftstack/weft/mpi/internal/hashid"
 )
 
 // host names the host of this rank.
@@ -16,7 +18,7 @@ func (w *World) host() string {
 func (w *World) hostColor() int { return colorOf(w.host()) }
 
 // colorOf makes a color of a host: not negative, where an int has 32 bits, either.
-func colorOf(host string) int { return int(hashOf("host", host) & math.MaxInt) }
+func colorOf(host string) int { return int(hashid.Of("host", host) & math.MaxInt) }
 
 // hostID names the host: see World.host.
 func hostID() string {

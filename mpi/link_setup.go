@@ -13,6 +13,7 @@ import (
 
 	"github.com/weftstack/weft/mpi/internal/dynamic"
 	"github.com/weftstack/weft/mpi/internal/handshake"
+	"github.com/weftstack/weft/mpi/internal/hashid"
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/transport"
@@ -170,7 +171,7 @@ func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open f
 	if !accepts {
 		side = 1
 	}
-	id := hashOf("meeting", hex.EncodeToString(m.key)) &^ uint64(p2p.SlotMask)
+	id := hashid.Of("meeting", hex.EncodeToString(m.key)) &^ uint64(p2p.SlotMask)
 	remote := make([]int32, len(group))
 	for i, p := range group {
 		remote[i] = p.ProcHandle
@@ -217,7 +218,7 @@ func (c *Comm) prepareLinks(mine, theirs *dynamic.GroupMessage, accepts bool) (m
 		}
 		numbers := []int{m.self, first + i}
 		slices.Sort(numbers)
-		link := hashOf("link", string(m.key), fmt.Sprint(numbers))
+		link := hashid.Of("link", string(m.key), fmt.Sprint(numbers))
 		p, err := e.AddRemote(name, p2p.RemoteInfo{Addr: o.Addr, LauncherName: o.Call, Window: o.Window}, link)
 		if err != nil {
 			return m, group, nil, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/weftstack/weft/mpi/internal/hashid"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
@@ -61,7 +62,7 @@ func (c *Comm) openPart(b []byte, own p2p.Slot, partitions, peer, tag int, sends
 		side = 0
 	}
 	s.self = me == other
-	id := hashOf("partitioned", fmt.Sprint(c.comm.ID, side, from, to, tag, n)) &^ uint64(p2p.SlotMask)
+	id := hashid.Of("partitioned", fmt.Sprint(c.comm.ID, side, from, to, tag, n)) &^ uint64(p2p.SlotMask)
 	s.c = c.w.newComm(id, group, rank, Info{InfoAllowOvertaking: "true"})
 	s.c.prof = nil
 	return s, nil

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weftstack/weft/mpi/internal/hashid"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
@@ -203,7 +204,7 @@ func (s *Session) Abort(code int, msg string) { s.w.Abort(code, msg) }
 // groupID returns the id of the next communicator made for a tag of what is
 // described by members. All of its members count such calls alike.
 func (w *World) groupID(kind, tag string, members []byte) uint64 {
-	h := hashOf(kind, tag, string(members))
+	h := hashid.Of(kind, tag, string(members))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.fromGroup == nil {

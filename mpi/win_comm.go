@@ -7,6 +7,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/rdmadev"
 	"github.com/weftstack/weft/mpi/internal/rma"
+	"github.com/weftstack/weft/mpi/internal/transport/shm"
 )
 
 // winComm is a communicator as the engine of windows sees it.
@@ -94,14 +95,14 @@ func (c *winComm) Name() string {
 	return fmt.Sprint(c.comm.ID, c.comm.Engine.AppendNames(nil, c.group[:1]))
 }
 
-func (c *winComm) Shares() bool { return c.w.shared.active() }
+func (c *winComm) Shares() bool { return c.w.shared.Active() }
 
 func (c *winComm) Process(rank int) (pid int, ok bool) {
-	l := sharedLink(c.comm.Peers[rank])
-	if rank == c.comm.Rank || l == nil || l.theirs == nil {
+	l := shm.Of(c.comm.Peers[rank])
+	if rank == c.comm.Rank || l == nil {
 		return 0, false
 	}
-	return l.pid, true
+	return l.Process()
 }
 
 // winRequest is a message of a window.

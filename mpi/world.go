@@ -14,8 +14,10 @@ import (
 	"github.com/weftstack/weft/mpi/internal/dynamic"
 	"github.com/weftstack/weft/mpi/internal/fileio"
 	"github.com/weftstack/weft/mpi/internal/ft"
+	"github.com/weftstack/weft/mpi/internal/hashid"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/transport"
+	"github.com/weftstack/weft/mpi/internal/transport/shm"
 )
 
 // World is one rank's membership in a job (the state between MPI_Init and MPI_Finalize). It is safe
@@ -30,7 +32,7 @@ type World struct {
 	joined    atomic.Bool     // the links are up
 	ft        *ftService      // failure service
 	rdma      rdmaState       // RDMA device
-	shared    *sharedMemory   // nil: none
+	shared    *shm.Memory     // nil: none
 	datareps  fileio.Datareps // that the program has registered
 	ports     dynamic.Ports   // that are open
 	spawned   dynamic.Spawned // jobs that it starts
@@ -263,9 +265,9 @@ func (w *World) join(ctx context.Context, f jobTransport) error {
 	c := businessCard{Transport: w.opts.transport, Host: w.host(), Streams: w.opts.streams,
 		Window: w.eng.Window, Addr: f.addr(), CPUs: processors()}
 	if w.opts.shares() && size > 1 {
-		if w.shared = newSharedMemory(&w.eng.Progress.Spinning); w.shared != nil {
-			c.Memory = &w.shared.ref
-			defer w.shared.close()
+		if w.shared = shm.New(&w.eng.Progress.Spinning); w.shared != nil {
+			c.Memory = &w.shared.Segment
+			defer w.shared.Close()
 		}
 	}
 	if w.Rank() == 0 {
@@ -284,8 +286,8 @@ func (w *World) join(ctx context.Context, f jobTransport) error {
 		return err
 	}
 	addrs := make([]string, size)
-	memory := make([]*segmentRef, size)
-	w.eng.SetJob(hashOf("job", key))
+	memory := make([]*shm.Segment, size)
+	w.eng.SetJob(hashid.Of("job", key))
 	var local []cpuSet
 	for r := range addrs {
 		s, err := w.boot.Get(ctx, businessCardKey(r))
@@ -313,10 +315,10 @@ func (w *World) join(ctx context.Context, f jobTransport) error {
 		return err
 	}
 	if w.shared != nil {
-		w.shared.connect(w.eng, memory)
-		if w.shared.all(size) && w.opts.spin == spinAuto {
+		w.shared.Connect(w.eng, memory)
+		if w.shared.All(size) && w.opts.spin == spinAuto {
 			if w.eng.Progress.Choose.Max() == 0 {
-				w.shared.crowded = true
+				w.shared.SetCrowded()
 				w.eng.Progress.SpinAlways(p2p.CrowdedSpin, true)
 			} else {
 				w.eng.Progress.SpinAlways(p2p.DefaultSpin, false)
@@ -349,7 +351,7 @@ func (w *World) setSpin(crowded bool, f jobTransport) {
 		}
 	}
 	if w.shared != nil && poll != nil {
-		poll = w.shared.polling(poll)
+		poll = w.shared.Polling(poll)
 		w.eng.Progress.Observer = w.shared
 	}
 	w.eng.Progress.Init(poll, spin)
@@ -420,10 +422,6 @@ func (c *Comm) allgatherPairs(ctx context.Context, a, b int64) ([][2]int64, erro
 
 // recordJoined logs that the links to all ranks are up.
 func (w *World) recordJoined() {
-	shared := 0
-	if w.shared.active() {
-		shared = len(w.shared.links)
-	}
 	w.record(slog.LevelInfo, "links are up", slog.String("transport", w.opts.transport),
-		slog.Int("ranks", w.Size()), slog.Int("shared_memory", shared))
+		slog.Int("ranks", w.Size()), slog.Int("shared_memory", w.shared.LinkCount()))
 }

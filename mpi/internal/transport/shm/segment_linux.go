@@ -1,4 +1,4 @@
-package mpi
+package shm
 
 import (
 	"fmt"
@@ -6,12 +6,14 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weftstack/weft/mpi/internal/hashid"
 )
 
-// shmPlace returns a hash that is equal for processes that may share memory: of the running kernel,
+// hostPlace returns a hash that is equal for processes that may share memory: of the running kernel,
 // the user, the layout, and the network and process namespaces. Processes in different network
 // namespaces use the network, as if they were on different hosts.
-func shmPlace() (string, error) {
+func hostPlace() (string, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return "", err
@@ -24,11 +26,11 @@ func shmPlace() (string, error) {
 		}
 		names += " " + name
 	}
-	return fmt.Sprintf("%016x", hashOf(names, fmt.Sprint(os.Geteuid(), shmLayout))), nil
+	return fmt.Sprintf("%016x", hashid.Of(names, fmt.Sprint(os.Geteuid(), layoutVersion))), nil
 }
 
-// newShmFile makes a memory file (memfd). It has no name, so it is freed with its last user.
-func newShmFile() (*os.File, error) {
+// newFile makes a memory file (memfd). It has no name, so it is freed with its last user.
+func newFile() (*os.File, error) {
 	fd, err := unix.MemfdCreate("weft-messages", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, err
@@ -36,13 +38,13 @@ func newShmFile() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "weft-messages"), nil
 }
 
-// openShmFile opens the file of another process.
-func openShmFile(pid, fd int) (*os.File, error) {
+// openFile opens the file of another process.
+func openFile(pid, fd int) (*os.File, error) {
 	return os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", pid, fd), os.O_RDWR, 0)
 }
 
-// mapShm sizes a file to n bytes, unless another process has done so, seals the size, and maps it.
-func mapShm(f *os.File, n int) (*shmSegment, error) {
+// mapFile sizes a file to n bytes, unless another process has done so, seals the size, and maps it.
+func mapFile(f *os.File, n int) (*mapping, error) {
 	fd := int(f.Fd())
 	if err := unix.Ftruncate(fd, int64(n)); err != nil {
 		return nil, err
@@ -58,7 +60,7 @@ func mapShm(f *os.File, n int) (*shmSegment, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &shmSegment{mem: mem}
+	s := &mapping{mem: mem}
 	runtime.AddCleanup(s, func(b []byte) { _ = unix.Munmap(b) }, mem)
 	return s, nil
 }

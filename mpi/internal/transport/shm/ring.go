@@ -1,9 +1,11 @@
-package mpi
+package shm
 
 import (
 	"fmt"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
 // ringControl is the shared state of a ring buffer. Each group of fields has two cache lines of its
@@ -22,7 +24,7 @@ type ringControl struct {
 	copies atomic.Uint32 // 1: the reader can use cross-memory attach on the writer
 	_      [124]byte
 
-	offers [maxCMAOffers]atomic.Uint64 // of the writer, see shm_cma.go
+	offers [MaxOffers]atomic.Uint64 // of the writer, see offer
 }
 
 const (
@@ -115,11 +117,11 @@ func (r *ringReader) next(fresh bool) ([]byte, error) {
 	}
 	r.sent.Load() // after tail: what these bytes may answer happens before
 	if n > uint64(len(r.data)) {
-		return nil, fmt.Errorf("%w: %d bytes in shared memory for %d", ErrProtocol, n, len(r.data))
+		return nil, fmt.Errorf("%w: %d bytes in shared memory for %d", mpierr.ErrProtocol, n, len(r.data))
 	}
 	if pad := uint64(padding(pos)); fresh && pad > 0 {
 		if n <= pad {
-			return nil, fmt.Errorf("%w: %d bytes in shared memory before a message", ErrProtocol, n)
+			return nil, fmt.Errorf("%w: %d bytes in shared memory before a message", mpierr.ErrProtocol, n)
 		}
 		pos += pad
 		n -= pad

@@ -1,4 +1,4 @@
-package mpi
+package shm
 
 import (
 	"context"
@@ -11,30 +11,30 @@ import (
 	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
-// shmLink carries messages to a rank of the same host through shared memory: a ring buffer in each
+// Link carries messages to a rank of the same host through shared memory: a ring buffer in each
 // direction, which any polling goroutine drains. The network link under it carries what memory
 // cannot: the doorbell (Doorbell), which wakes a rank that does not poll, and the end of the rank.
-type shmLink struct {
+type Link struct {
 	under transport.Link
 	peer  *p2p.Peer
 	// theirs holds out and awake: it is unmapped when nothing refers to it. It is nil if it could
 	// not be mapped: then messages are only received through memory.
-	theirs *shmSegment
-	own    *shmSegment    // segment of this rank, which holds in
+	theirs *mapping
+	own    *mapping       // segment of this rank, which holds in
 	pid    int            // of the peer
 	awake  *atomic.Uint32 // of the peer: 1 while it polls
 
 	mu     sync.Mutex // guards writing
 	out    ringWriter
-	queue  []shmItem // messages that wait for room, from first on
+	queue  []pending // messages that wait for room, from first on
 	first  int       // index of the first message in queue
 	closed bool
 	idle   *sync.Cond  // signalled when the queue is empty, or closed
 	queued atomic.Bool // true while the queue is not empty
 
-	cma     cmaSlots          // bodies that the peer may copy
-	nonce   [shmNonceLen]byte // of the peer
-	nonceAt uint64            // in its memory
+	offers  offerSlots     // bodies that the peer may copy
+	nonce   [nonceLen]byte // of the peer
+	nonceAt uint64         // in its memory
 
 	rmu    sync.Mutex // guards reading
 	in     ringReader
@@ -45,8 +45,11 @@ type shmLink struct {
 	why    error
 }
 
-// shmItem is a message that waits for room.
-type shmItem struct {
+// Process returns the process id of the peer. ok is false if messages to it do not go through memory.
+func (l *Link) Process() (pid int, ok bool) { return l.pid, l.theirs != nil }
+
+// pending is a message that waits for room.
+type pending struct {
 	hdr  [envelope.MaxLen]byte
 	n    int // length of hdr
 	off  int // bytes of hdr and body written so far
@@ -54,14 +57,14 @@ type shmItem struct {
 	own  transport.Owner
 }
 
-// shmCopy is the length up to which bodies are sent without an owner, in bytes. Those with an owner
+// copyLimit is the length up to which bodies are sent without an owner, in bytes. Those with an owner
 // are copied to the ring buffer, too.
-const shmCopy = 32 << 10
+const copyLimit = 32 << 10
 
-func (l *shmLink) CopyLimit(bool) int { return shmCopy }
+func (l *Link) CopyLimit(bool) int { return copyLimit }
 
 // Send implements Link. A message that fits is copied to the ring buffer at once.
-func (l *shmLink) Send(_ uint16, hdr, body []byte, own transport.Owner) error {
+func (l *Link) Send(_ uint16, hdr, body []byte, own transport.Owner) error {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
@@ -79,7 +82,7 @@ func (l *shmLink) Send(_ uint16, hdr, body []byte, own transport.Owner) error {
 		l.mu.Unlock()
 		return transport.ErrFull
 	default:
-		it := shmItem{n: len(hdr), body: body, own: own}
+		it := pending{n: len(hdr), body: body, own: own}
 		copy(it.hdr[:], hdr)
 		l.queue = append(l.queue, it)
 		l.queued.Store(true)
@@ -98,7 +101,7 @@ func (l *shmLink) Send(_ uint16, hdr, body []byte, own transport.Owner) error {
 }
 
 // SendNow implements PromptLink.
-func (l *shmLink) SendNow(stream uint16, hdr, body []byte) error {
+func (l *Link) SendNow(stream uint16, hdr, body []byte) error {
 	err := l.Send(stream, hdr, body, nil)
 	if err == nil {
 		l.Flush()
@@ -108,7 +111,7 @@ func (l *shmLink) SendNow(stream uint16, hdr, body []byte) error {
 
 // Flush implements Link: it sends a doorbell if the peer does not poll and no doorbell is in
 // flight.
-func (l *shmLink) Flush() {
+func (l *Link) Flush() {
 	if l.awake.Load() == 0 && l.out.ctl.doorbell.CompareAndSwap(0, 1) {
 		l.sendDoorbell()
 	}
@@ -116,7 +119,7 @@ func (l *shmLink) Flush() {
 }
 
 // sendDoorbell makes the peer call OnDoorbell.
-func (l *shmLink) sendDoorbell() {
+func (l *Link) sendDoorbell() {
 	b := p2p.ControlPool.Get().(*[envelope.MaxLen]byte)
 	v := envelope.Header{Kind: envelope.Doorbell}
 	_ = l.under.Send(0, v.Encode(b), nil, nil) // fails if the link has ended
@@ -125,7 +128,7 @@ func (l *shmLink) sendDoorbell() {
 }
 
 // OnDoorbell handles a doorbell of the peer.
-func (l *shmLink) OnDoorbell() {
+func (l *Link) OnDoorbell() {
 	l.in.ctl.doorbell.Store(0) // before drain loads the tail
 	l.drain(true)
 	l.pump()
@@ -133,7 +136,7 @@ func (l *shmLink) OnDoorbell() {
 
 // pump writes queued messages as far as there is room, and reports whether it has written any
 // bytes.
-func (l *shmLink) pump() (worked bool) {
+func (l *Link) pump() (worked bool) {
 	var done [16]transport.Owner // released after mu is unlocked
 	for more := true; more; {
 		n := 0
@@ -154,7 +157,7 @@ func (l *shmLink) pump() (worked bool) {
 				done[n] = it.own
 				n++
 			}
-			*it = shmItem{}
+			*it = pending{}
 			l.first++
 			if more = n == len(done); more {
 				break
@@ -182,7 +185,7 @@ func (l *shmLink) pump() (worked bool) {
 }
 
 // put writes more of a message, and reports whether all of it is written. mu is held.
-func (l *shmLink) put(it *shmItem) bool {
+func (l *Link) put(it *pending) bool {
 	if it.off == 0 {
 		if pad := padding(l.out.pos) + 1; l.out.room(pad) < pad {
 			return false
@@ -202,7 +205,7 @@ func (l *shmLink) put(it *shmItem) bool {
 // drain receives what the peer has written and reports whether there was anything. If all is false
 // it receives at most one ring buffer full. What it leaves, or another goroutine is receiving, is
 // seen at the next poll or when polling ends.
-func (l *shmLink) drain(all bool) (worked bool) {
+func (l *Link) drain(all bool) (worked bool) {
 	for more := true; more && l.due(); more = all {
 		if !l.rmu.TryLock() {
 			return worked
@@ -230,13 +233,13 @@ func (l *shmLink) drain(all bool) (worked bool) {
 }
 
 // due reports whether drain has anything to do.
-func (l *shmLink) due() bool {
+func (l *Link) due() bool {
 	return l.in.ready() && !l.quiet.Load() || l.ended.Load() && !l.over.Load()
 }
 
 // receive parses at most one ring buffer full, and reports whether the peer waits for room and half
 // of the ring is free. rmu is held.
-func (l *shmLink) receive() (room bool) {
+func (l *Link) receive() (room bool) {
 	for n := 0; n < len(l.in.data); {
 		b, err := l.in.next(!l.parser.InMessage())
 		if err == nil && len(b) == 0 {
@@ -267,7 +270,7 @@ func (l *shmLink) receive() (room bool) {
 
 // notifyRoom sends a doorbell because there is room again, unless the peer polls and sees that
 // itself.
-func (l *shmLink) notifyRoom() {
+func (l *Link) notifyRoom() {
 	if l.awake == nil || l.awake.Load() == 0 {
 		l.sendDoorbell()
 	}
@@ -275,17 +278,17 @@ func (l *shmLink) notifyRoom() {
 
 // End is called when the link under this one has ended, because of err. This link ends when all
 // that the peer has written to memory is received.
-func (l *shmLink) End(err error) {
+func (l *Link) End(err error) {
 	l.why = err
 	l.ended.Store(true)
 	l.drain(true)
 }
 
 // AbortParser implements MemoryLink.
-func (l *shmLink) AbortParser(err error) { l.parser.Abort(err) }
+func (l *Link) AbortParser(err error) { l.parser.Abort(err) }
 
 // finish ends the link.
-func (l *shmLink) finish() {
+func (l *Link) finish() {
 	l.mu.Lock()
 	l.closed = true
 	left := l.queue[l.first:]
@@ -303,7 +306,7 @@ func (l *shmLink) finish() {
 
 // Shutdown implements Link. The peer receives what is in memory when it sees the end of the link
 // under this one.
-func (l *shmLink) Shutdown(ctx context.Context) error {
+func (l *Link) Shutdown(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -320,4 +323,4 @@ func (l *shmLink) Shutdown(ctx context.Context) error {
 }
 
 // Abort implements Link.
-func (l *shmLink) Abort(reason string) { l.under.Abort(reason) }
+func (l *Link) Abort(reason string) { l.under.Abort(reason) }

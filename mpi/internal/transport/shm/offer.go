@@ -1,4 +1,4 @@
-package mpi
+package shm
 
 import (
 	"encoding/binary"
@@ -25,20 +25,20 @@ import (
 // offer with a compare-and-swap of the same word.
 
 const (
-	// cmaMin is the length from which a body is offered, in bytes: below it the system call takes
+	// OfferMin is the length from which a body is offered, in bytes: below it the system call takes
 	// longer than the copy that it saves.
-	cmaMin = 16 << 10
-	// maxCMAOffers bounds the offers to one rank. Further bodies go through the ring buffer.
-	maxCMAOffers = 64
-	// cmaChunk is how many bytes are copied between two checks whether the receive has ended.
-	cmaChunk = 1 << 20
-	// cmaInline is the length up to which the goroutine that finds the match copies the body
+	OfferMin = 16 << 10
+	// MaxOffers bounds the offers to one rank. Further bodies go through the ring buffer.
+	MaxOffers = 64
+	// CopyChunk is how many bytes are copied between two checks whether the receive has ended.
+	CopyChunk = 1 << 20
+	// CopyInline is the length up to which the goroutine that finds the match copies the body
 	// itself, in bytes. A longer copy would delay other messages, so it gets a goroutine.
-	cmaInline = 4 << 20
-	// cmaPollInterval is the pause between two checks whether a copy has ended. After the peer has
-	// failed they go on for cmaDeadGrace only, because its process may have died while it copied.
-	cmaPollInterval = 50 * time.Microsecond
-	cmaDeadGrace    = time.Second
+	CopyInline = 4 << 20
+	// copyPollInterval is the pause between two checks whether a copy has ended. After the peer has
+	// failed they go on for deadGrace only, because its process may have died while it copied.
+	copyPollInterval = 50 * time.Microsecond
+	deadGrace        = time.Second
 )
 
 // States of an offer, in the low bits of its word; the other bits are its number. The word of a
@@ -53,35 +53,35 @@ const (
 	offerStates = 1<<offerBits - 1
 )
 
-// cmaSlots are the offers to one rank.
-type cmaSlots struct {
+// offerSlots are the offers to one rank.
+type offerSlots struct {
 	mu    sync.Mutex
 	used  uint64 // bit set of the slots in use
 	count uint64 // number of offers so far
-	all   [maxCMAOffers]cmaOffer
+	all   [MaxOffers]offer
 }
 
-// cmaOffer is the buffer of a send that the receiver may copy. It implements Offer.
-type cmaOffer struct {
-	l    *shmLink
+// offer is the buffer of a send that the receiver may copy. It implements Offer.
+type offer struct {
+	l    *Link
 	slot int
 	word uint64 // value of the state word without the state
 	buf  []byte // keeps the memory of a send that has failed
 }
 
 // at returns the state word.
-func (o *cmaOffer) at() *atomic.Uint64 { return &o.l.out.ctl.offers[o.slot] }
+func (o *offer) at() *atomic.Uint64 { return &o.l.out.ctl.offers[o.slot] }
 
 // Offer implements MemoryLink. The key names a slot of the ring buffer, and has the value of its state word and the
 // address of the buffer. It fails if the buffer is short or no slot is free. peer.mu is held.
-func (l *shmLink) Offer(r *p2p.Request) (key envelope.Key, ok bool) {
-	if len(r.Buf) < cmaMin || l.out.ctl.copies.Load() == 0 {
+func (l *Link) Offer(r *p2p.Request) (key envelope.Key, ok bool) {
+	if len(r.Buf) < OfferMin || l.out.ctl.copies.Load() == 0 {
 		return key, false
 	}
-	s := &l.cma
+	s := &l.offers
 	s.mu.Lock()
 	slot := bits.TrailingZeros64(^s.used)
-	if slot == maxCMAOffers {
+	if slot == MaxOffers {
 		s.mu.Unlock()
 		return key, false
 	}
@@ -101,7 +101,7 @@ func (l *shmLink) Offer(r *p2p.Request) (key envelope.Key, ok bool) {
 }
 
 // Withdraw implements Offer.
-func (o *cmaOffer) Withdraw(then func(whole bool)) {
+func (o *offer) Withdraw(then func(whole bool)) {
 	at := o.at()
 	if at.CompareAndSwap(o.word|offerOpen, 0) || at.Load() != o.word|offerTaken {
 		then(o.close())
@@ -114,17 +114,17 @@ func (o *cmaOffer) Withdraw(then func(whole bool)) {
 			case o.l.peer.Failure() == nil:
 			case gone.IsZero():
 				gone = time.Now()
-			case time.Since(gone) >= cmaDeadGrace:
+			case time.Since(gone) >= deadGrace:
 				at.CompareAndSwap(o.word|offerTaken, 0)
 			}
-			time.Sleep(cmaPollInterval)
+			time.Sleep(copyPollInterval)
 		}
 		then(o.close())
 	}()
 }
 
 // Over implements Offer.
-func (o *cmaOffer) Over() bool {
+func (o *offer) Over() bool {
 	if o.at().Load() != o.word|offerDone {
 		return false
 	}
@@ -133,20 +133,20 @@ func (o *cmaOffer) Over() bool {
 }
 
 // close frees the slot, and reports whether the receiver has copied all.
-func (o *cmaOffer) close() (whole bool) {
+func (o *offer) close() (whole bool) {
 	l := o.l
 	whole = o.at().Swap(0) == o.word|offerDone
-	l.cma.mu.Lock()
+	l.offers.mu.Lock()
 	o.buf = nil
-	l.cma.used &^= 1 << o.slot
-	l.cma.mu.Unlock()
+	l.offers.used &^= 1 << o.slot
+	l.offers.mu.Unlock()
 	runtime.KeepAlive(l)
 	return whole
 }
 
 // Fetch implements MemoryLink: it copies the body, or falls back to CTS.
-func (l *shmLink) Fetch(f p2p.Fetch) {
-	if f.Len > cmaInline {
+func (l *Link) Fetch(f p2p.Fetch) {
+	if f.Len > CopyInline {
 		g := f
 		go l.copyBody(&g)
 		return
@@ -154,10 +154,10 @@ func (l *shmLink) Fetch(f p2p.Fetch) {
 	l.copyBody(&f)
 }
 
-func (l *shmLink) copyBody(f *p2p.Fetch) {
+func (l *Link) copyBody(f *p2p.Fetch) {
 	e := l.peer.Engine
 	word := binary.BigEndian.Uint64(f.From.Token[:])
-	if f.From.STag >= maxCMAOffers || word&offerStates != 0 {
+	if f.From.STag >= MaxOffers || word&offerStates != 0 {
 		e.ReadFailed(f)
 		return
 	}
@@ -186,13 +186,13 @@ func (l *shmLink) copyBody(f *p2p.Fetch) {
 
 // copyTo copies memory of the peer at addr to the buffer of the receive. It stops if the receive
 // has ended or is unmatched, and fails if the peer has failed.
-func (l *shmLink) copyTo(f *p2p.Fetch, addr uint64) (gone bool, err error) {
+func (l *Link) copyTo(f *p2p.Fetch, addr uint64) (gone bool, err error) {
 	r, n := f.Receive, f.Len
 	for at := 0; at < n; {
 		if why := l.peer.Failure(); why != nil {
 			return false, why
 		}
-		k := min(n-at, cmaChunk)
+		k := min(n-at, CopyChunk)
 		r.Place.Lock()
 		if gone = r.Epoch != f.Epoch || len(r.Buf) < n; !gone {
 			err = cma.Read(l.pid, addr+uint64(at), r.Buf[at:at+k])
@@ -207,12 +207,12 @@ func (l *shmLink) copyTo(f *p2p.Fetch, addr uint64) (gone bool, err error) {
 }
 
 // probe finds out whether this process may read memory of the peer, and records that for the peer.
-func (l *shmLink) probe(c *segmentRef) {
+func (l *Link) probe(c *Segment) {
 	b, err := hex.DecodeString(c.Nonce)
-	if err != nil || len(b) != shmNonceLen || c.Probe == 0 {
+	if err != nil || len(b) != nonceLen || c.Probe == 0 {
 		return
 	}
-	l.nonce, l.nonceAt = [shmNonceLen]byte(b), c.Probe
+	l.nonce, l.nonceAt = [nonceLen]byte(b), c.Probe
 	if cma.Holds(l.pid, l.nonceAt, &l.nonce) {
 		l.in.ctl.copies.Store(1)
 	}
