@@ -27,8 +27,9 @@ var (
 	// ErrUnreachable is the end of a flow whose target has not confirmed anything for the
 	// peer timeout.
 	ErrUnreachable = errors.New("relay: process does not answer")
-	// ErrLimit is returned when a node has the largest number of flows.
-	ErrLimit = errors.New("relay: too many flows")
+	// ErrLimit is returned when a node has the largest number of flows, and by TrySend for
+	// a message that takes more than its memory.
+	ErrLimit = errors.New("relay: limit reached")
 )
 
 // RefusedError is the end of a flow that a gateway has refused.

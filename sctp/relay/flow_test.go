@@ -57,7 +57,12 @@ func TestMessages(t *testing.T) {
 				}
 				go func() {
 					for i, n := range sizes {
-						if err := s.Send(ctx, pattern(n, uint64(i)), relay.SendOptions{PPID: uint32(i), Unordered: n == 5000}); err != nil {
+						msg, header := pattern(n, uint64(i)), 0
+						if i%2 == 1 {
+							header = min(n, 1500) // all of the message, or more than a frame
+						}
+						o := relay.SendOptions{PPID: uint32(i), Unordered: n == 5000, Header: msg[:header]}
+						if err := s.Send(ctx, msg[header:], o); err != nil {
 							t.Errorf("Send of %d bytes: %v", n, err)
 						}
 					}

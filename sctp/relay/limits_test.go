@@ -276,3 +276,34 @@ func TestNodeFlows(t *testing.T) {
 		}
 	})
 }
+
+// TrySend takes a message beyond the window when the flow is idle, and says so if it never can.
+func TestTrySendLongMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, 2, 1, false, nil)
+		defer w.close()
+		w.connected()
+		a, b := w.node(1, 1, nil), w.node(2, 1, nil)
+		defer a.close()
+		defer b.close()
+		s, err := a.Sender(address(2, 1), 0)
+		wantNil(t, err)
+		msg := pattern(10<<20, 1)
+		wantNil(t, s.TrySend(msg, relay.SendOptions{}))
+		if err := s.TrySend(msg, relay.SendOptions{}); !errors.Is(err, relay.ErrWouldBlock) {
+			t.Errorf("another one: %v, want ErrWouldBlock", err)
+		}
+		r, err := b.Next(t.Context())
+		wantNil(t, err)
+		if got, _ := recv(t, r, t.Context()); string(got) != string(msg) {
+			t.Error("the message is not what was sent")
+		}
+		wantNil(t, s.Flush(t.Context()))
+		if err := s.TrySend(make([]byte, 80<<20), relay.SendOptions{}); !errors.Is(err, relay.ErrLimit) {
+			t.Errorf("a message of 80 MiB: %v, want ErrLimit", err)
+		}
+		if held := a.Stats().SendHeld; held != 0 {
+			t.Errorf("%d bytes are held", held)
+		}
+	})
+}

@@ -5,7 +5,8 @@ import "github.com/weftstack/weft/sctp/relay/frame"
 // message is a message that is cut into frames.
 type message struct {
 	s      *Sender
-	rest   []byte
+	header []byte // what is left of it
+	rest   []byte // of the message behind it
 	ppid   uint32
 	flags  frame.Flags
 	single bool
@@ -14,10 +15,10 @@ type message struct {
 }
 
 func (s *Sender) message(msg []byte, o SendOptions) message {
-	m := message{s: s, rest: msg, ppid: o.PPID, flags: frame.First, size: s.n.frameSize() - frame.Overhead}
+	m := message{s: s, header: o.Header, rest: msg, ppid: o.PPID, flags: frame.First, size: s.n.frameSize() - frame.Overhead}
 	if o.Unordered {
 		m.flags |= frame.Unordered
-		m.single = len(msg) <= m.size
+		m.single = m.left() <= m.size
 	}
 	return m
 }
@@ -37,21 +38,23 @@ func (n *Node) frameSize() int {
 
 // cost is the memory of one frame of the message at most: a buffer has up to twice the length asked for.
 func (m *message) cost() int {
-	return max(256, 2*(min(len(m.rest), m.size)+frame.Overhead)) + packetCost
+	return max(256, 2*(min(m.left(), m.size)+frame.Overhead)) + packetCost
 }
+
+// left is how many bytes are left.
+func (m *message) left() int { return len(m.header) + len(m.rest) }
 
 // frames makes frames of what is left, as many as fit into batch, and returns how many.
 func (m *message) frames(batch []*packet) int {
 	s := m.s
 	k := 0
-	for ; k < len(batch) && len(m.rest) > 0; k++ {
-		body := m.rest[:min(len(m.rest), m.size)]
-		m.rest = m.rest[len(body):]
+	for ; k < len(batch) && m.left() > 0; k++ {
+		size := min(m.left(), m.size)
 		h := frame.Header{
 			Type: frame.Data, Flags: m.flags, Hops: frame.MaxHops, Stream: s.stream, Job: s.n.cfg.Job,
 			From: s.n.cfg.Address, To: s.to, Incarnation: s.n.cfg.Incarnation,
 		}
-		if len(m.rest) == 0 {
+		if size == m.left() {
 			h.Flags |= frame.Last
 			if m.ackNow {
 				h.Flags |= frame.AckNow
@@ -63,9 +66,12 @@ func (m *message) frames(batch []*packet) int {
 		f := frame.Frame{Header: h, PPID: m.ppid}
 		var buf [frame.Overhead]byte
 		head := frame.Append(buf[:0], &f)
-		p := newPacket(len(head) + len(body))
-		copy(p.bytes()[copy(p.bytes(), head):], body)
-		p.hash, p.single, p.credit = s.hash, m.single, len(body)+creditCost
+		p := newPacket(len(head) + size)
+		body := p.bytes()[copy(p.bytes(), head):]
+		n := copy(body, m.header)
+		m.header = m.header[n:]
+		m.rest = m.rest[copy(body[n:], m.rest):]
+		p.hash, p.single, p.credit = s.hash, m.single, size+creditCost
 		m.flags &^= frame.First
 		batch[k] = p
 	}

@@ -23,6 +23,8 @@ const (
 type SendOptions struct {
 	// PPID is the payload protocol identifier, which the target gets unchanged.
 	PPID uint32
+	// Header is sent in front of the message, as part of it, so that a caller need not join them.
+	Header []byte
 	// Unordered messages may overtake others of their flow. One that does not fit one frame
 	// is delivered in order.
 	Unordered bool
@@ -109,14 +111,14 @@ func (s *Sender) Target() Address { return s.to }
 func (s *Sender) Stream() uint16 { return s.stream }
 
 // Send sends a message of any length, and waits while the limits of the flow or the node are reached. In mode Piecewise it
-// returns when the node has copied the message, in mode Chained when the target has it. msg belongs to
-// the caller again when Send returns.
+// returns when the node has copied the message, in mode Chained when the target has it. msg and
+// the header belong to the caller again when Send returns.
 //
 // If ctx ends while a part of the message is on its way the target gets the rest no more, but learns of it
 // (Info.Aborted); in mode Chained, once all of it is, the message may still arrive. Errors: that of ctx, ErrEmpty,
 // ErrClosed, ErrRestarted, ErrUnreachable, *RefusedError.
 func (s *Sender) Send(ctx context.Context, msg []byte, o SendOptions) error {
-	if len(msg) == 0 {
+	if len(msg)+len(o.Header) == 0 {
 		return ErrEmpty
 	}
 	select {
@@ -140,9 +142,9 @@ func (s *Sender) Send(ctx context.Context, msg []byte, o SendOptions) error {
 
 // TrySend is Send that never waits, in any mode as Piecewise: it returns ErrWouldBlock, and takes nothing, if there is
 // no room for the whole message, or while another call sends. A message beyond the flow window is taken when
-// the flow has nothing unconfirmed.
+// the flow has nothing unconfirmed and the node has memory; ErrLimit is returned if it can never have enough.
 func (s *Sender) TrySend(msg []byte, o SendOptions) error {
-	if len(msg) == 0 {
+	if len(msg)+len(o.Header) == 0 {
 		return ErrEmpty
 	}
 	select {
@@ -158,16 +160,24 @@ func (s *Sender) TrySend(msg []byte, o SendOptions) error {
 		n.mu.Unlock()
 		return err
 	}
-	frames := (len(msg) + m.size - 1) / m.size
-	credit, cost := len(msg)+frames*creditCost, frames*m.cost()
-	if s.credit > 0 && s.credit+credit > n.cfg.FlowWindow || s.held+cost > max(FlowReserve, n.share(s.held)) {
+	frames := (m.left() + m.size - 1) / m.size
+	credit, cost := m.left()+frames*creditCost, frames*m.cost()
+	room := s.credit+credit <= n.cfg.FlowWindow && s.held+cost <= max(FlowReserve, n.share(s.held))
+	if s.credit == 0 && !room {
+		if cost > max(FlowReserve, n.cfg.SendMemory) {
+			n.mu.Unlock()
+			return fmt.Errorf("%w: message of %d bytes takes up to %d, but SendMemory is %d", ErrLimit, len(msg), cost, n.cfg.SendMemory)
+		}
+		room = cost <= n.cfg.SendMemory-n.sendHeld
+	}
+	if !room {
 		s.counters.WouldBlock++
 		n.mu.Unlock()
 		return ErrWouldBlock
 	}
 	s.reserve(cost)
 	n.mu.Unlock()
-	for len(m.rest) > 0 {
+	for m.left() > 0 {
 		var batch [cutBatch]*packet
 		k := m.frames(batch[:])
 		n.mu.Lock()
@@ -237,7 +247,7 @@ func (s *Sender) cut(ctx context.Context, msg []byte, o SendOptions) (*confirmat
 			return nil, err
 		}
 		k, cost := 0, m.cost()
-		for left := len(m.rest); k < cutBatch && left > 0; k++ {
+		for left := m.left(); k < cutBatch && left > 0; k++ {
 			c := s.credit + k*(m.size+creditCost) + min(left, m.size) + creditCost
 			if s.credit+k > 0 && c > n.cfg.FlowWindow || s.held+(k+1)*cost > max(FlowReserve, n.share(s.held)) {
 				break
@@ -278,7 +288,7 @@ func (s *Sender) cut(ctx context.Context, msg []byte, o SendOptions) (*confirmat
 		}
 		begun = true
 		s.push()
-		if len(m.rest) > 0 {
+		if m.left() > 0 {
 			n.mu.Unlock()
 			n.pump()
 			continue
