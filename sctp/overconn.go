@@ -68,7 +68,7 @@ func Client(ctx context.Context, conn net.Conn, cfg *ConnConfig) (*Association, 
 	return overConn(ctx, conn, cfg, func(e *Endpoint, port uint16) (*Association, error) {
 		a, err := e.connect(ctx, Addr{Addrs: []netip.AddrPort{udpio.ConnRemote}, Port: port})
 		if err == ErrExists { // the peer was faster
-			return e.accept(nil, ctx)
+			return e.accept(ctx.Done(), ctx)
 		}
 		return a, err
 	})
@@ -76,7 +76,7 @@ func Client(ctx context.Context, conn net.Conn, cfg *ConnConfig) (*Association, 
 
 // Server is like [Client], but waits for the peer to open the association.
 func Server(ctx context.Context, conn net.Conn, cfg *ConnConfig) (*Association, error) {
-	return overConn(ctx, conn, cfg, func(e *Endpoint, _ uint16) (*Association, error) { return e.accept(nil, ctx) })
+	return overConn(ctx, conn, cfg, func(e *Endpoint, _ uint16) (*Association, error) { return e.accept(ctx.Done(), ctx) })
 }
 
 func overConn(ctx context.Context, conn net.Conn, cfg *ConnConfig, open func(*Endpoint, uint16) (*Association, error)) (*Association, error) {
@@ -97,6 +97,7 @@ func overConn(ctx context.Context, conn net.Conn, cfg *ConnConfig, open func(*En
 	e, err := t.Listen(c.LocalPort, config)
 	var a *Association
 	if err == nil {
+		e.many.Store(false) // accept returns the association also in upcall mode
 		a, err = open(e, c.PeerPort)
 	}
 	if err != nil {
