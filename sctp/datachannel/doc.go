@@ -5,8 +5,9 @@
 //
 // # Sessions and channels
 //
-// A [Session] has the channels of one association. [Config.SCTP] makes the configuration of the
-// association; whether the peer or this side opened it, [From] then returns its session.
+// A [Session] has the channels of one association. [Connect] opens one over a connection such as
+// DTLS. For associations on a transport of package sctp [Config.SCTP] makes the configuration;
+// whether the peer or this side opened the association, [From] then returns its session.
 //
 // [Session.Open] opens a [Channel] and tells the peer its properties by the Data Channel
 // Establishment Protocol; the peer gets it from [Session.Accept] or [Config.OnChannel]. With

@@ -4,43 +4,28 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"net/netip"
 
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/datachannel"
 	"github.com/weftstack/weft/sctp/sctptest"
 )
 
-// exampleSessions connects two sessions over a network in memory.
+// exampleSessions connects two sessions over a connection in memory, in place of DTLS.
 func exampleSessions(ctx context.Context) (client, server *datachannel.Session) {
-	network := sctptest.NewNetwork(1)
-	sessions := make(chan *datachannel.Session, 1)
-	listen := func(host string, role datachannel.Role, onAssociation func(*sctp.Association)) *sctp.Endpoint {
-		pc, err := network.NewHost(host).ListenPacket(":9899")
+	a, b := sctptest.NewNetwork(1).NewConns(sctptest.Link{}, sctptest.Link{})
+	connected := make(chan *datachannel.Session)
+	go func() {
+		s, err := datachannel.Connect(ctx, b, datachannel.Config{Role: datachannel.Server}, nil)
 		if err != nil {
 			log.Fatal(err)
 		}
-		t, err := sctp.NewTransport(sctp.TransportConfig{Conns: []sctp.PacketConn{pc}})
-		if err != nil {
-			log.Fatal(err)
-		}
-		cfg, err := datachannel.Config{Role: role}.SCTP(&sctp.Config{OnAssociation: onAssociation})
-		if err != nil {
-			log.Fatal(err)
-		}
-		e, err := t.Listen(5000, cfg)
-		if err != nil {
-			log.Fatal(err)
-		}
-		return e
-	}
-	listen("10.0.0.2", datachannel.Server, func(a *sctp.Association) { sessions <- datachannel.From(a) })
-	e := listen("10.0.0.1", datachannel.Client, nil)
-	a, err := e.Connect(ctx, sctp.Addr{Addrs: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.2:9899")}, Port: 5000})
+		connected <- s
+	}()
+	client, err := datachannel.Connect(ctx, a, datachannel.Config{Role: datachannel.Client}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	return datachannel.From(a), <-sessions
+	return client, <-connected
 }
 
 func ExampleSession_Open() {
