@@ -46,7 +46,6 @@ func TestConservation(t *testing.T) {
 const (
 	conserveProcesses = 3 // of each of the outer sites
 	conserveStreams   = 2
-	conserveMessages  = 60 // of each flow
 )
 
 func conserve(t *testing.T, seed uint64, sites int, mode relay.Mode) {

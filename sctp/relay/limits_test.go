@@ -163,7 +163,10 @@ func TestNodeMemory(t *testing.T) {
 	for _, there := range []bool{true, false} {
 		t.Run(fmt.Sprintf("target=%t", there), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				const limit, flows = 4 << 20, 40
+				limit, flows := 4<<20, 40
+				if raceEnabled {
+					limit, flows = 1<<20, 10
+				}
 				w := newWorld(t, 1, 2, 1, false, nil)
 				defer w.close()
 				w.connected()
