@@ -1,4 +1,5 @@
-// Package hashid makes numbers of what processes know in common: each of them gets the same identifier without a message.
+// Package hashid makes numbers of what processes know in common: each of them gets the same identifier
+// without a message.
 package hashid
 
 import (
