@@ -154,8 +154,6 @@ func (d *demux) add(a *Association, tag uint32, keys peerKeys, limit int) (*Asso
 	switch {
 	case d.closed:
 		return nil, ErrClosed
-	case d.tags.len() >= limit:
-		return nil, ErrLimit
 	case d.tags.get(tag) != nil:
 		return nil, ErrExists
 	}
@@ -163,6 +161,9 @@ func (d *demux) add(a *Association, tag uint32, keys peerKeys, limit int) (*Asso
 		if d.peers[k] != nil {
 			return d.peers[k], ErrExists
 		}
+	}
+	if d.tags.len() >= limit { // not before: a peer that opens at the same time must not be refused
+		return nil, ErrLimit
 	}
 	d.tags.put(tag, a)
 	d.put(a, keys)

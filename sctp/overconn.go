@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core"
@@ -104,6 +105,7 @@ func overConn(ctx context.Context, conn net.Conn, cfg *ConnConfig, open func(*En
 		t.Close()
 		return nil, fmt.Errorf("sctp: over a connection: %w", err)
 	}
+	t.conn.association.Store(a)
 	e.stopAccepting()
 	e.closeWhenIdle()
 	return a, nil
@@ -144,6 +146,8 @@ func (c *ConnConfig) fill() (*Config, error) {
 type connection struct {
 	*udpio.MessageConn
 	mtu, limit int // of SCTP packets
+
+	association atomic.Pointer[Association] // once it is established
 }
 
 // connLinger is how long a connection stays open after its association has ended, 1 s, to answer a peer
@@ -158,14 +162,13 @@ const fullRetry = clock.Time(50 * time.Millisecond)
 // Its associations are flushed when it does.
 func (t *Transport) full() bool { return t.conn != nil && t.conn.Full() }
 
-// startConnection has the associations of the transport flushed when the connection has room.
+// startConnection has the association flushed when the connection has room; before it is established, its
+// timers do that.
 func (t *Transport) startConnection(s *socket) {
 	failures := 0 // of Write, in a row
 	t.conn.Start(func() {
-		for _, e := range t.demux.endpoints() {
-			for _, a := range e.Associations() {
-				a.goCallbacks(a.flush())
-			}
+		if a := t.conn.association.Load(); a != nil {
+			a.goCallbacks(a.flush())
 		}
 	}, func(err error) {
 		if err == nil {

@@ -148,6 +148,9 @@ func (t *Transport) addConn(c udpio.Conn) (netip.AddrPort, error) {
 // RemoveAddr closes the socket that is bound to addr, which may not be the last
 // one. Peers are not told: see Association.RemoveAddr.
 func (t *Transport) RemoveAddr(addr netip.AddrPort) error {
+	if t.conn != nil {
+		return ErrNotSupported
+	}
 	t.setMu.Lock()
 	defer t.setMu.Unlock()
 	set := t.sockets()
