@@ -55,7 +55,8 @@ func openScenarios(t *testing.T, ctx context.Context, c *chromium, p *program) *
 
 type object = map[string]any
 
-// TestChromium has Chromium use data channels in every way. The tests share one Chromium; each has its own program and tab.
+// TestChromium has Chromium use data channels in every way. The tests share one Chromium; each has its own program
+// and tab.
 func TestChromium(t *testing.T) {
 	c := startChromium(t)
 	reliable, unordered := object{}, object{"ordered": false}
@@ -142,7 +143,8 @@ func TestChromium(t *testing.T) {
 	t.Run("page", func(t *testing.T) { testPage(t, c) })
 }
 
-// testPage uses the page as its user does. With WEFT_SCREENSHOTS set to a folder it leaves pictures of the page there.
+// testPage uses the page as its user does. With WEFT_SCREENSHOTS set to a folder it leaves pictures of the page
+// there.
 func testPage(t *testing.T, c *chromium) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -14,8 +14,8 @@ import (
 	"github.com/pion/webrtc/v4"
 )
 
-// A channel is a data channel and what the program does on it. Its protocol says what that is, as the path and the query of
-// a URL:
+// A channel is a data channel and what the program does on it. Its protocol says what that is, as the path and the
+// query of a URL:
 //
 //	control            the page's commands, and the program's state
 //	echo               sends each message back
@@ -141,7 +141,8 @@ func (c *channel) note(n int) {
 	c.received.Bytes += uint64(n)
 }
 
-// read calls f with each message until the peer has closed the channel. f must not keep b. The buffer grows with the messages.
+// read calls f with each message until the peer has closed the channel. f must not keep b. The buffer grows with
+// the messages.
 func (c *channel) read(f func(b []byte, text bool) error) error {
 	buf := make([]byte, 4<<10)
 	for {

@@ -129,7 +129,8 @@ func (r *rawPeer) packet(tag uint32, chunks []byte) error {
 	return err
 }
 
-// read takes what the handshake and the window need from the program's packets. It delivers nothing, and says so to nobody.
+// read takes what the handshake and the window need from the program's packets. It delivers nothing, and says so
+// to nobody.
 func (r *rawPeer) read() {
 	defer close(r.ended)
 	b := make([]byte, 64<<10)

@@ -9,8 +9,8 @@ import (
 	"github.com/pion/transport/v5"
 )
 
-// A lossyNet is a network whose UDP sockets lose packets at random, in both directions, below ICE and DTLS. With a loss of zero
-// they pass everything. Each peer has its own.
+// A lossyNet is a network whose UDP sockets lose packets at random, in both directions, below ICE and DTLS. With a
+// loss of zero they pass everything. Each peer has its own.
 type lossyNet struct {
 	transport.Net
 	loss    atomic.Uint32 // of 10,000 packets
@@ -39,7 +39,8 @@ func (n *lossyNet) ListenUDP(network string, laddr *net.UDPAddr) (transport.UDPC
 	return &lossyConn{c, n}, nil
 }
 
-// A lossyConn loses packets in the calls that ICE makes. The two with AddrPort are those that ICE takes if there are any.
+// A lossyConn loses packets in the calls that ICE makes. The two with AddrPort are those that ICE takes if there
+// are any.
 type lossyConn struct {
 	*net.UDPConn
 	net *lossyNet

@@ -75,7 +75,8 @@ func newPeer(loopback bool, closed func()) (*peer, error) {
 	if loopback {
 		se.SetIPFilter(net.IP.IsLoopback)
 	}
-	// Names ending in .local stay names: the browser that hides its addresses so reaches ours, and ICE learns its from that.
+	// Names ending in .local stay names: the browser that hides its addresses so reaches ours, and ICE learns its
+	// from that.
 	se.SetICEMulticastDNSMode(ice.MulticastDNSModeDisabled)
 	se.SetSCTPMaxMessageSize(maxMessage)
 	se.SetICETimeouts(lostTimeout/3, lostTimeout*2/3, 2*time.Second)

@@ -97,7 +97,8 @@ func TestRequests(t *testing.T) {
 	p.wantNoPeers(t, 5*time.Second)
 }
 
-// TestPlaces invites as many peers as there are places for, and one more; a place is free again when its peer has ended.
+// TestPlaces invites as many peers as there are places for, and one more; a place is free again when its peer has
+// ended.
 func TestPlaces(t *testing.T) {
 	p := startProgram(t)
 	invite := func() (int, description) {

@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// maxMissing bounds the sequence numbers that a tracker remembers as missing: 8 bytes each in a map, some 2 MiB in all.
+// maxMissing bounds the sequence numbers that a tracker remembers as missing: 8 bytes each in a map, some 2 MiB in
+// all.
 const maxMissing = 1 << 16
 
-// A messageFormat is how test messages of a kind are made: a sequence number, and then bytes cut from a pattern, beginning at
-// the sequence number modulo its period. The period is prime, so that a message put together from parts of others does not look
-// right. The page makes and checks the same messages.
+// A messageFormat is how test messages of a kind are made: a sequence number, and then bytes cut from a pattern,
+// beginning at the sequence number modulo its period. The period is prime, so that a message put together from
+// parts of others does not look right. The page makes and checks the same messages.
 type messageFormat struct {
 	header  int // bytes of the sequence number; a shorter message has the low ones
 	bits    int // of the number in each of these
@@ -53,8 +54,8 @@ func (f *messageFormat) fill(b []byte, seq uint32) {
 	copy(b[n:], f.pattern[seq%f.period:])
 }
 
-// sequence returns the number of message b: of those that end in the bytes that b has of it, the nearest to next. ok is false
-// if they are no number.
+// sequence returns the number of message b: of those that end in the bytes that b has of it, the nearest to next.
+// ok is false if they are no number.
 func (f *messageFormat) sequence(b []byte, next uint32) (seq uint32, ok bool) {
 	n := min(len(b), f.header)
 	for _, c := range b[:n] {
@@ -130,8 +131,8 @@ func (t *tracker) add(b []byte, text bool) {
 	}
 }
 
-// skip notes that the messages from first up to before end have not arrived. Beyond maxMissing they are counted only, and would
-// count as doubled if they came after all.
+// skip notes that the messages from first up to before end have not arrived. Beyond maxMissing they are counted
+// only, and would count as doubled if they came after all.
 func (t *tracker) skip(first, end uint32) {
 	t.Missing += uint64(end - first)
 	for s := first; s != end && len(t.missing) < maxMissing; s++ {
