@@ -25,7 +25,8 @@ func (tb *tab) scenario(t *testing.T, ctx context.Context, name string, args ...
 	start := time.Now()
 	var result json.RawMessage
 	if err := tb.eval(ctx, fmt.Sprintf("scenarios.%s(...%s)", name, b), &result); err != nil {
-		t.Fatalf("%s%s: %v", name, b, err)
+		stacks := make([]byte, 1<<20)
+		t.Fatalf("%s%s: %v\nThe program:\n%s", name, b, err, stacks[:runtime.Stack(stacks, true)])
 	}
 	t.Logf("%s%s: %s in %v", name, b, result, time.Since(start).Round(time.Millisecond))
 	return result

@@ -243,7 +243,7 @@ class Connection {
   }
 
   // ask gives the program a command, and returns its answer: the state, if that was asked for.
-  ask(command, ms = 30000) {
+  ask(command, ms = 15000) {
     const number = ++this.number;
     const answer = new Promise((resolve, reject) => this.waiting.set(number, { resolve, reject }));
     this.control.send(JSON.stringify({ ...command, number }));
