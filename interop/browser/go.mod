@@ -33,3 +33,5 @@ require (
 )
 
 replace github.com/weftstack/weft => ../..
+
+replace github.com/pion/sctp => ../pion
