@@ -121,15 +121,15 @@ func (a *Assoc) duePath(now clock.Time, d int) (int, bool) {
 		return i, true
 	}
 	if a.rx.sack.Due(now) {
-		return a.sackPath(d), true
+		return a.sackPath(a.paths, d), true
 	}
 	return 0, false
 }
 
-// sackPath returns where a SACK goes: to where the data came from (RFC 9260,
+// sackPath returns on which of the paths a SACK goes: to where the data came from (RFC 9260,
 // Section 6.7), unless that is unconfirmed.
-func (a *Assoc) sackPath(d int) int {
-	if i := a.rx.sack.Path(); i < len(a.paths) && a.paths[i].confirmed {
+func (r *receiver) sackPath(paths []path, d int) int {
+	if i := r.rx.sack.Path(); i < len(paths) && paths[i].confirmed {
 		return i
 	}
 	return d
@@ -234,7 +234,7 @@ func (a *Assoc) buildPacket(b []byte, now clock.Time, i, d int) (_ []byte, ecn u
 	b = a.ctl.appendTo(b, i, end-len(b), full, p.confirmed)
 	b = a.appendReconfig(b, now, i, end-len(b))
 	data := !short && a.state.canSendData() && p.confirmed && a.tx.dataReady(now, i, d)
-	if a.rx.sack.Pending() && i == a.sackPath(d) &&
+	if a.rx.sack.Pending() && i == a.sackPath(a.paths, d) &&
 		(len(b) > begin || a.rx.sack.Due(now) || data && a.bundlesSack(now)) && p.confirmed {
 		// Section 6.1: "the sender SHOULD create a SACK chunk and bundle it with
 		// the outbound DATA chunk".

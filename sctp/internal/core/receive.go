@@ -219,7 +219,7 @@ const maxEarlySack = 1480
 // a reset of all TSNs (RFC 6525, Section 5.2.4) the peer understands a SACK only
 // when it has ours.
 func (a *Assoc) earlySack() {
-	i := a.sackPath(a.dataPath())
+	i := a.sackPath(a.paths, a.dataPath())
 	p := &a.paths[i]
 	if !a.state.connected() || a.state == ShutdownSent || !p.confirmed || a.standalone.n >= maxReplyPackets-1 ||
 		a.ctl.n > 0 || a.hs.sendAck {
