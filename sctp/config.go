@@ -214,8 +214,11 @@ type Config struct {
 	// TrySend, Abort and the like may. Recv must not be used then.
 	OnPiece func(*Association, *Piece)
 
-	// OnNotify, if not nil, is called like OnPiece, in any mode, in order
-	// with the message fragments.
+	// OnNotify, if not nil, is called like OnPiece, in any mode. In upcall mode it comes
+	// before the message fragments that arrive later; NotifyShutdown and NotifyDown also come
+	// after those that arrived earlier, but on paused streams, and NotifyStreamsReset after
+	// those of its streams, NotifyRestart after those of the peer's earlier life that are not
+	// lost. Others may overtake them. To what Recv returns there is no such order.
 	OnNotify func(*Association, Notification)
 
 	// SenderDry passes NotifySenderDry to OnNotify, too, which with requests and responses

@@ -79,6 +79,7 @@ func (a *Association) event(e *core.Event, k *wakeList) {
 	case core.EventRestart:
 		a.t.demux.update(a, a.core.Tag(), a.peerKeys())
 		a.setPathMTUs(a.t.now()) // the paths are new
+		a.eof = false            // although the peer's earlier life may have shut down
 		n.Kind = NotifyRestart
 	case core.EventPeerShutdown:
 		// runCallbacks tells readers, after the SHUTDOWN ACK has left: the program may

@@ -60,7 +60,7 @@ const (
 	// Config.SenderDry is set.
 	NotifySenderDry
 	// NotifyAborted: partial delivery of a message on Stream was aborted; the
-	// rest of it will never come (RFC 3758).
+	// rest of it will never come (RFC 3758). In upcall mode Piece.Aborted tells so instead.
 	NotifyAborted
 )
 

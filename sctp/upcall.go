@@ -11,6 +11,7 @@ import (
 // upcalls is the state of the goroutine that runs the callbacks of an association.
 type upcalls struct {
 	announced, ended bool
+	shutdown         bool         // NotifyShutdown waits for the message fragments before it
 	down             Notification // kept until the last message fragment was delivered
 	hasDown          bool
 	notes            []note
@@ -92,6 +93,7 @@ func (a *Association) runCallbacksOnce() {
 		}
 		flush := freed && a.core.WantTransmit()
 		w := a.drainAndUnlock()
+		behind := np > 0 || w&deferredFragments != 0
 		k.wake()
 		if flush {
 			w |= a.flush()
@@ -107,7 +109,12 @@ func (a *Association) runCallbacksOnce() {
 				a.logState(n.change)
 			case n.Kind == NotifyDown:
 				u.down, u.hasDown = n.Notification, true
+			case up && behind && n.Kind == NotifyShutdown:
+				u.shutdown = true
 			case up:
+				if n.Kind == NotifyRestart { // the message fragments are of after it
+					u.tellShutdown(a)
+				}
 				a.tell(n.Notification)
 			}
 		}
@@ -126,6 +133,7 @@ func (a *Association) runCallbacksOnce() {
 		if announce || np > 0 || len(u.notes) > 0 || len(u.releases) > 0 || w&deferredEvents != 0 {
 			continue
 		}
+		u.tellShutdown(a)
 		if dead && !u.ended {
 			u.ended = true
 			switch {
@@ -138,6 +146,14 @@ func (a *Association) runCallbacksOnce() {
 			a.ep.checkIdle()
 		}
 		return
+	}
+}
+
+// tellShutdown tells of the peer's shutdown if that has waited.
+func (u *upcalls) tellShutdown(a *Association) {
+	if u.shutdown {
+		u.shutdown = false
+		a.tell(Notification{Kind: NotifyShutdown})
 	}
 }
 

@@ -196,8 +196,7 @@ func onNotify(a *sctp.Association, n sctp.Notification) {
 		out, in := a.Streams()
 		as.notify(SCTP_EVENT_ASSOCIATION, &AssocChange{AssocID: as.id, State: SCTP_RESTART, OutStreams: out, InStreams: in})
 	case sctp.NotifyShutdown:
-		// Messages that came before the SHUTDOWN may be delivered after this call. They
-		// are by NotifyDown, so the program is told then.
+		// The program is told at NotifyDown, behind the end of messages that have none.
 		as.shutdown = true
 		as.unsent = a.Stats().Queued > 0 // and no more can be written
 	case sctp.NotifyDown:
