@@ -322,7 +322,7 @@ func TestOverConnConserves(t *testing.T) {
 		defer n.Close()
 		var wg sync.WaitGroup
 		for i := range 8 {
-			l := sctptest.Link{Delay: 5 * time.Millisecond, Jitter: 4 * time.Millisecond, Loss: 0.03, Duplicate: 0.02, Corrupt: 0.01}
+			l := sctptest.Link{Delay: 5 * time.Millisecond, Jitter: 4 * time.Millisecond, Loss: 0.03, Duplicate: 0.02, Corrupt: 0.01, Reorder: 0.02}
 			a, b := n.NewConns(l, l)
 			x, y := overConn(t, slowWriter{a, 100 * time.Microsecond}, b, i%2 == 0, &sctp.ConnConfig{MTU: 600 + 200*i})
 			const streams, each = 5, 60
@@ -364,10 +364,6 @@ func TestOverConnConserves(t *testing.T) {
 					}
 				})
 			}
-			wg.Go(func() {
-				time.Sleep(time.Second)
-			})
-			t.Cleanup(func() {})
 			defer func() {
 				x.Shutdown(context.Background())
 				<-y.Done()
