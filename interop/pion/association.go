@@ -333,9 +333,7 @@ func (a *Association) notify(n weft.Notification) {
 
 // drain closes what is left of an association that has ended by itself.
 func (a *Association) drain() {
-	if !a.closing.Load() {
-		a.pc.flush(abortTimeout) // an ABORT or the last packet of a shutdown may wait to be written
-	}
+	a.pc.flush(abortTimeout) // an ABORT or the last packet of a shutdown may wait to be written
 	a.shut()
 }
 

@@ -254,6 +254,7 @@ func TestReads(t *testing.T) {
 func TestAbort(t *testing.T) {
 	a, b := pair(t, false)
 	s, _ := a.OpenStream(1, PayloadTypeWebRTCBinary)
+	s.SetReadDeadline(time.Now().Add(10 * time.Second))
 	b.Abort("enough")
 	if _, err := s.Read(make([]byte, 1)); !errors.Is(err, ErrChunk) || !errors.Is(err, ErrUserInitiatedAbort) {
 		t.Errorf("Read = %v, want ErrChunk and ErrUserInitiatedAbort", err)
