@@ -198,3 +198,11 @@ func (t *Transport) shown(a netip.AddrPort) netip.AddrPort {
 	}
 	return a
 }
+
+// unshown is the inverse of shown, for the address of a path.
+func (t *Transport) unshown(a netip.AddrPort) netip.AddrPort {
+	if t.conn != nil && a == (netip.AddrPort{}) {
+		return udpio.ConnRemote
+	}
+	return a
+}

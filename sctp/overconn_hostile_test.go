@@ -82,6 +82,18 @@ func TestOverConnTellsNoAddresses(t *testing.T) {
 				t.Errorf("%s: %v, want ErrNotSupported", what, err)
 			}
 		}
+		acked := x.Stats().Paths[0].HeartbeatsAcked
+		params, err := x.PathParams(netip.AddrPort{})
+		if err := errors.Join(err, x.Heartbeat(netip.AddrPort{}), x.SetPathParams(netip.AddrPort{}, params), x.SetPrimary(netip.AddrPort{})); err != nil {
+			t.Error("the path of a connection:", err)
+		}
+		if err := x.Heartbeat(netip.MustParseAddrPort("10.0.0.1:1")); !errors.Is(err, sctp.ErrAddress) {
+			t.Errorf("Heartbeat of an address that is not the peer's: %v", err)
+		}
+		time.Sleep(time.Second)
+		if got := x.Stats().Paths[0].HeartbeatsAcked; got != acked+1 {
+			t.Errorf("%d heartbeats acknowledged, %d before", got, acked)
+		}
 		x.Abort("")
 		<-y.Done()
 		time.Sleep(time.Minute)

@@ -33,7 +33,7 @@ type PathParams struct {
 func (a *Association) PathParams(addr netip.AddrPort) (PathParams, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p, err := a.core.PathParams(addr)
+	p, err := a.core.PathParams(a.t.unshown(addr))
 	if err != nil {
 		return PathParams{}, ErrAddress
 	}
@@ -51,7 +51,7 @@ func (a *Association) SetPathParams(addr netip.AddrPort, p PathParams) error {
 		return ErrConfig
 	}
 	a.mu.Lock()
-	err := a.core.SetPathParams(a.t.now(), addr, core.PathParams{HBInterval: p.HeartbeatInterval,
+	err := a.core.SetPathParams(a.t.now(), a.t.unshown(addr), core.PathParams{HBInterval: p.HeartbeatInterval,
 		MaxRetrans: p.MaxRetransmits, PFMaxRetrans: p.PotentiallyFailedRetransmits, MTU: p.MTU, Discover: p.Discover, DSCP: p.DSCP})
 	w := a.drainAndUnlock()
 	a.goCallbacks(w | a.flush())
@@ -66,7 +66,7 @@ func (a *Association) SetPathParams(addr netip.AddrPort, p PathParams) error {
 // Section 5.4).
 func (a *Association) SetPrimary(addr netip.AddrPort) error {
 	a.mu.Lock()
-	err := a.core.SetPrimary(addr)
+	err := a.core.SetPrimary(a.t.unshown(addr))
 	a.goCallbacks(a.drainAndUnlock())
 	if err != nil {
 		return ErrAddress
@@ -75,12 +75,14 @@ func (a *Association) SetPrimary(addr netip.AddrPort) error {
 }
 
 // Heartbeat probes the path to addr now (RFC 9260, Section 11.1.10). It does not block; the
-// answer shows in the statistics of the path, and a change of its state as a notification. It
-// returns ErrAddress if addr is not an address of the peer, or the association is not
-// established: not yet, or no longer because a shutdown is almost complete or it has ended.
+// answer shows in the statistics of the path, and a change of its state as a notification. Over a
+// connection, see [Client], addr is the zero AddrPort, as in these statistics: also for the other
+// methods of paths. Heartbeat returns ErrAddress if addr is not an address of the peer, or the
+// association is not established: not yet, or no longer because a shutdown is almost complete or
+// it has ended.
 func (a *Association) Heartbeat(addr netip.AddrPort) error {
 	a.mu.Lock()
-	err := a.core.RequestHeartbeat(a.t.now(), addr)
+	err := a.core.RequestHeartbeat(a.t.now(), a.t.unshown(addr))
 	w := a.drainAndUnlock()
 	a.goCallbacks(w | a.flush())
 	if err != nil {
