@@ -52,8 +52,11 @@ type ConnConfig struct {
 // Server. It blocks until the association is established, the attempt fails or ctx is done.
 //
 // The association owns conn from the call on, and closes it when it has ended or could not be
-// established. If conn ends or its Read fails, the association ends, with an error that wraps the
-// cause. Writes of conn are made by a goroutine of their own, so that one that blocks holds up no
+// established. If conn ends (net.ErrClosed, io.EOF, io.ErrClosedPipe, or other errors 100 times in a row), the
+// association ends, with an error that wraps the cause; errors of system calls, such as ECONNREFUSED of a
+// connected UDP socket, and timeouts count as temporary. Package sctptest has connections for tests.
+//
+// Writes of conn are made by a goroutine of their own, so that one that blocks holds up no
 // receive; what waits for it is bounded to 320 KiB, the rest waits in the send buffer. If conn has
 //
 //	ReadBatch(buffers [][]byte, sizes []int) (n int, err error) // at least one message

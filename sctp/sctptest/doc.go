@@ -13,6 +13,11 @@
 //	pc, err := a.ListenPacket(":9899")
 //	t, err := sctp.NewTransport(sctp.TransportConfig{Conns: []sctp.PacketConn{pc}})
 //
+// [Network.NewConns] makes the two ends of a connection that keeps the boundaries of messages, as DTLS
+// does, for sctp.Client and sctp.Server:
+//
+//	a, b := n.NewConns(sctptest.Link{Loss: 0.01}, sctptest.Link{})
+//
 // Everything random is drawn from generators derived from the seed, one per
 // link, so the fate of the nth packet of a link depends on the seed and n only.
 //

@@ -46,5 +46,6 @@
 // There are no file descriptors: NewSCTPConn, Getsockopt and Setsockopt do not exist, and the
 // raw connection that SocketConfig.Control is given refuses its methods with
 // errors.ErrUnsupported. Deadlines work. RTO, SACK and association parameters and the sizes of
-// buffers are chosen by the SocketConfig, before an association is opened. The page docs/kernel-sctp.md of the repository lists all names.
+// buffers are chosen by the SocketConfig, before an association is opened. The page
+// docs/kernel-sctp.md of the repository lists the names that programs use.
 package sockets
