@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,8 +15,8 @@ import (
 	weft "github.com/weftstack/weft/sctp"
 )
 
-// abortTimeout is how long Abort waits for the connection to take the ABORT chunk.
-const abortTimeout = 200 * time.Millisecond
+// closeTimeout is how long the Close of the connection may write.
+const closeTimeout = 200 * time.Millisecond
 
 // Association is an SCTP association over a net.Conn.
 type Association struct {
@@ -30,12 +30,9 @@ type Association struct {
 	zeroReceive    bool
 	maxMessageSize atomic.Uint32
 
-	pc        *packetConn
-	transport *weft.Transport
-	weft      *weft.Association // set before the first message, and not changed
+	conn *conn
+	weft *weft.Association // set before the first message, and not changed
 
-	up        chan struct{} // closed when it is established
-	upOnce    sync.Once
 	done      chan struct{} // closed at the end of the association
 	closing   atomic.Bool   // Close or Abort was called
 	closeOnce sync.Once
@@ -94,15 +91,7 @@ func ClientContext(ctx context.Context, opts ...ClientOption) (*Association, err
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	a, e, err := start(&c, true)
-	if err != nil {
-		return nil, err
-	}
-	w, err := e.Connect(ctx, weft.Addr{Addrs: []netip.AddrPort{peerAddr}, Port: port})
-	if errors.Is(err, weft.ErrExists) { // the peer has been faster
-		w, err = a.wait(ctx)
-	}
-	return a.established(ctx, w, err)
+	return start(ctx, &c, weft.Client)
 }
 
 // Server is ServerWithOptions with a Config.
@@ -125,24 +114,18 @@ func ServerWithOptions(opts ...ServerOption) (*Association, error) {
 	if c.NetConn == nil {
 		return nil, errNetConn
 	}
-	a, _, err := start(&c, false)
-	if err != nil {
-		return nil, err
-	}
-	w, err := a.wait(context.Background())
-	return a.established(context.Background(), w, err)
+	return start(context.Background(), &c, weft.Server)
 }
 
-// start makes an association and all below it.
-func start(c *Config, client bool) (*Association, *weft.Endpoint, error) {
+// start makes an association, and opens the one below.
+func start(ctx context.Context, c *Config, open func(context.Context, net.Conn, *weft.ConnConfig) (*weft.Association, error)) (*Association, error) {
 	c.defaults()
 	a := &Association{
 		name: c.Name, log: c.LoggerFactory.NewLogger("sctp"),
 		blockWrite: c.BlockWrite, maxQueue: int(c.maxQueueEntries),
 		weights: c.interleaving.weights, recvBuffer: int(c.MaxReceiveBufferSize),
 		slack: max(int(c.MaxReceiveBufferSize)/slackShare, 1), zeroReceive: c.EnableZeroChecksum,
-		pc:      newPacketConn(c.NetConn, client),
-		up:      make(chan struct{}),
+		conn:    &conn{Conn: c.NetConn},
 		done:    make(chan struct{}),
 		closed:  make(chan struct{}),
 		streams: make(map[uint16]*Stream), slots: make(map[uint16]*outgoing),
@@ -153,36 +136,43 @@ func start(c *Config, client bool) (*Association, *weft.Endpoint, error) {
 	if a.name == "" {
 		a.name = fmt.Sprintf("%p", a)
 	}
-	wc := c.weft()
-	wc.OnAssociation = a.begin
-	wc.OnPiece = func(w *weft.Association, p *weft.Piece) {
+	cc := c.weft()
+	cc.Log = newLog(a.log, a.name)
+	cc.Config.OnAssociation = a.begin
+	cc.Config.OnPiece = func(w *weft.Association, p *weft.Piece) {
 		if w == a.weft {
 			a.piece(p)
 		}
 	}
-	wc.OnNotify = func(w *weft.Association, n weft.Notification) {
+	cc.Config.OnNotify = func(w *weft.Association, n weft.Notification) {
 		if w == a.weft {
 			a.notify(n)
 		}
 	}
-	t, err := weft.NewTransport(weft.TransportConfig{
-		Conns: []weft.PacketConn{a.pc},
-		// The peer cannot have more than this one association, whatever it sends.
-		MaxAssociations: 1,
-		BusyPoll:        -1,
-		Log:             newLog(a.log, a.name),
+	// Whoever gives up must not wait for the connection to take what is left.
+	stop := context.AfterFunc(ctx, func() {
+		a.closing.Store(true)
+		_ = a.conn.Close()
 	})
-	if err != nil {
-		_ = a.pc.Close()
-		return nil, nil, fmt.Errorf("sctp: %s: %w", a.name, err)
+	w, err := open(ctx, a.conn, cc)
+	switch {
+	case !stop():
+		go a.shut()
+		return nil, ctx.Err()
+	case err == nil && w == a.lower():
+		return a, nil
 	}
-	a.transport = t
-	e, err := t.Listen(port, wc)
-	if err != nil {
-		a.shut()
-		return nil, nil, fmt.Errorf("sctp: %s: %w", a.name, err)
+	a.shut()
+	var abort *weft.AbortError
+	switch {
+	case err == nil:
+		return nil, ErrAssociationClosedBeforeConn
+	case errors.As(err, &abort):
+		return nil, abortError(a.name, abort)
+	case errors.Is(err, weft.ErrTimeout):
+		return nil, fmt.Errorf("%w: %w", ErrHandshakeInitAck, err)
 	}
-	return a, e, nil
+	return nil, fmt.Errorf("%w: %w", ErrAssociationClosedBeforeConn, err)
 }
 
 // begin is called for the association below.
@@ -202,50 +192,14 @@ func (a *Association) begin(w *weft.Association) {
 	}
 }
 
-// wait waits until the peer has opened the association.
-func (a *Association) wait(ctx context.Context) (*weft.Association, error) {
-	select {
-	case <-a.up:
-		return a.weft, nil
-	case <-a.done:
-	case <-a.pc.ended:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	return nil, ErrAssociationClosedBeforeConn
-}
-
-// established ends the handshake.
-func (a *Association) established(ctx context.Context, w *weft.Association, err error) (*Association, error) {
-	if err == nil {
-		return a, nil
-	}
-	if ctx.Err() != nil {
-		a.closing.Store(true)
-		a.pc.stop()
-		go a.shut()
-		return nil, ctx.Err()
-	}
-	a.shut()
-	var abort *weft.AbortError
-	switch {
-	case errors.As(err, &abort):
-		return nil, abortError(a.name, abort)
-	case a.pc.err() == nil && errors.Is(err, weft.ErrTimeout):
-		return nil, fmt.Errorf("%w: %w", ErrHandshakeInitAck, err)
-	case errors.Is(err, ErrAssociationClosedBeforeConn):
-		return nil, ErrAssociationClosedBeforeConn
-	}
-	return nil, fmt.Errorf("%w: %w", ErrAssociationClosedBeforeConn, err)
-}
-
-// shut closes all that runs for the association, and waits for it. It must not be called in an
-// upcall.
+// shut closes all that runs for the association, and waits for it: the connection, too, once it has taken
+// what waits, within 200 ms. It must not be called in an upcall.
 func (a *Association) shut() {
 	a.closeOnce.Do(func() {
-		_ = a.pc.Close()
-		_ = a.transport.Close()
-		<-a.pc.written
+		if w := a.lower(); w != nil {
+			_ = w.Endpoint().Transport().Close()
+		}
+		_ = a.conn.Close()
 		a.end(nil)
 		close(a.closed)
 	})
@@ -256,8 +210,7 @@ func (a *Association) shut() {
 // has not acknowledged may be lost. See Shutdown. It returns the error of the connection.
 func (a *Association) Close() error {
 	a.closing.Store(true)
-	a.pc.stop()
-	err := a.pc.Close()
+	err := a.conn.Close()
 	a.shut()
 	return err
 }
@@ -268,7 +221,6 @@ func (a *Association) Abort(reason string) {
 	a.closing.Store(true)
 	if w := a.lower(); w != nil {
 		w.Abort(reason)
-		a.pc.flush(abortTimeout)
 	}
 	a.shut()
 }
@@ -291,7 +243,6 @@ func (a *Association) Shutdown(ctx context.Context) error {
 	}
 	select {
 	case <-a.done:
-		a.pc.flush(abortTimeout) // the last packet of the handshake
 		a.shut()
 		return nil
 	case <-ctx.Done():
@@ -314,7 +265,6 @@ func (a *Association) notify(n weft.Notification) {
 	switch n.Kind {
 	case weft.NotifyUp:
 		a.log.Debugf("[%s] established", a.name)
-		a.upOnce.Do(func() { close(a.up) })
 	case weft.NotifyShutdown:
 		a.mu.Lock()
 		a.shutdown, a.peerShutdown = true, true
@@ -327,14 +277,8 @@ func (a *Association) notify(n weft.Notification) {
 		a.unlock()
 	case weft.NotifyDown:
 		a.end(n.Err)
-		go a.drain()
+		go a.shut() // not here: it waits for the goroutine that calls this
 	}
-}
-
-// drain closes what is left of an association that has ended by itself.
-func (a *Association) drain() {
-	a.pc.flush(abortTimeout) // an ABORT or the last packet of a shutdown may wait to be written
-	a.shut()
 }
 
 // end ends all streams.
@@ -345,7 +289,7 @@ func (a *Association) end(err error) {
 		return
 	}
 	a.ended = true
-	why := a.pc.err()
+	why := a.conn.ended(err)
 	var abort *weft.AbortError
 	switch {
 	case errors.As(err, &abort) && abort.ByPeer:

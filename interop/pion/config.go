@@ -16,18 +16,13 @@ const (
 	defaultReceiveBuffer  = 1 << 20
 	defaultMaxMessageSize = 64 << 10
 
-	// port is the SCTP port of both sides (RFC 8841, Section 5).
-	port = 5000
 	// numStreams is how many streams there may be each way (RFC 8831, Section 6.2).
 	numStreams = 65535
 	// minMTU is the smallest MTU in bytes that the options take: a packet with room for one
 	// I-DATA chunk with 4 bytes.
 	minMTU = 36
-	// ipHeaders is what weft's configuration of the MTU counts in addition to the SCTP packet: the
-	// headers of IPv4 and UDP.
-	ipHeaders = 20 + 8
-	// minIPMTU is the smallest MTU in bytes that weft takes, with these headers.
-	minIPMTU = 576
+	// maxMTU is the largest MTU in bytes that has an effect: what a UDP datagram carries.
+	maxMTU = (65535 - 20 - 8) &^ 3
 	// noMaxRetransmits is a number of retransmissions that is never reached: while the connection
 	// lives, the association does, as users of WebRTC expect across an ICE restart.
 	noMaxRetransmits = 1 << 20
@@ -176,11 +171,10 @@ func checkMTU(mtu uint32) error {
 	return nil
 }
 
-// weft returns the configuration of the association below.
-func (c *Config) weft() *weft.Config {
+// weft returns the configuration of the association below, but for what is called.
+func (c *Config) weft() *weft.ConnConfig {
 	wc := &weft.Config{
 		OutStreams: numStreams, InStreams: numStreams,
-		MTU:                min(max(int(c.MTU)+ipHeaders, minIPMTU), 1<<16-1),
 		RecvBuffer:         int(c.MaxReceiveBufferSize),
 		ZeroChecksum:       c.EnableZeroChecksum,
 		NoInterleaving:     c.noInterleaving,
@@ -200,5 +194,5 @@ func (c *Config) weft() *weft.Config {
 		wc.RTOInitial = min(time.Second, wc.RTOMax)
 		wc.RTOMin = min(200*time.Millisecond, wc.RTOMax)
 	}
-	return wc
+	return &weft.ConnConfig{Config: wc, MTU: min(max(int(c.MTU), weft.MinConnMTU), maxMTU)}
 }

@@ -2,6 +2,7 @@ package sctp
 
 import (
 	"math"
+	"net/netip"
 	"time"
 
 	weft "github.com/weftstack/weft/sctp"
@@ -16,10 +17,10 @@ func (a *Association) BufferedAmount() int {
 }
 
 // BytesSent returns the bytes of the packets that were written to the connection.
-func (a *Association) BytesSent() uint64 { return a.pc.sent.Load() }
+func (a *Association) BytesSent() uint64 { return a.conn.sent.Load() }
 
 // BytesReceived returns the bytes of the packets that were read from the connection.
-func (a *Association) BytesReceived() uint64 { return a.pc.received.Load() }
+func (a *Association) BytesReceived() uint64 { return a.conn.received.Load() }
 
 // path returns the state of the only path.
 func (a *Association) path() (p weft.PathStats) {
@@ -84,6 +85,6 @@ func (a *Association) Metadata() (AssociationMetadata, bool) {
 // nothing unless the association is established.
 func (a *Association) ActiveHeartbeat() {
 	if w := a.lower(); w != nil {
-		_ = w.Heartbeat(peerAddr)
+		_ = w.Heartbeat(netip.AddrPort{})
 	}
 }

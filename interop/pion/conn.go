@@ -1,0 +1,65 @@
+package sctp
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// conn is the connection below an association. It counts bytes, and keeps why reading it ended.
+type conn struct {
+	net.Conn
+	sent, received atomic.Uint64 // bytes
+	failed         atomic.Pointer[error]
+
+	once     sync.Once
+	closeErr error
+}
+
+// Read reads a packet.
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil {
+		c.failed.Store(&err)
+		return n, err
+	}
+	c.received.Add(uint64(n))
+	return n, nil
+}
+
+// Write writes a packet.
+func (c *conn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if err == nil {
+		c.sent.Add(uint64(n))
+	}
+	return n, err
+}
+
+// Close closes the connection. A second one returns what the first has returned.
+func (c *conn) Close() error {
+	c.once.Do(func() {
+		// A Close that writes, as that of DTLS does, or that does not wake a reader must not wait for ever.
+		now := time.Now()
+		_ = c.Conn.SetReadDeadline(now)
+		_ = c.Conn.SetWriteDeadline(now.Add(closeTimeout))
+		c.closeErr = c.Conn.Close()
+	})
+	return c.closeErr
+}
+
+// ended returns the error of the last Read if err, the end of the association, is because of it, and nil
+// otherwise.
+func (c *conn) ended(err error) error {
+	last := c.failed.Load()
+	switch {
+	case last == nil || err == nil:
+		return nil
+	case errors.Is(err, *last), errors.Is(*last, io.EOF) && errors.Is(err, io.ErrUnexpectedEOF):
+		return *last
+	}
+	return nil
+}
