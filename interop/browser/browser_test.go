@@ -80,7 +80,7 @@ func TestChromium(t *testing.T) {
 		}},
 		{"reset", 60 * time.Second, func(t *testing.T, ctx context.Context, tb *tab, offerBy string) {
 			tb.scenario(t, ctx, "reset", offerBy, 10)
-			tb.scenario(t, ctx, "programOpens", offerBy, 12)
+			tb.scenario(t, ctx, "programOpens", offerBy, 50)
 		}},
 		{"partial", 90 * time.Second, func(t *testing.T, ctx context.Context, tb *tab, offerBy string) {
 			if !weftBelow() {

@@ -174,7 +174,7 @@ class Connection {
     this.waiting = new Map();
     this.closedChannels = []; // what the program said of channels that have closed; the newest 256
     this.closedWaiting = [];
-    this.onstate = this.onclosed = this.onchannel = this.onend = () => {};
+    this.onstate = this.onclosed = this.onend = () => {};
     this.ended = false;
     this.channels = []; // opened by the program, for which nobody has asked yet
     this.channelWaiting = [];
@@ -182,12 +182,15 @@ class Connection {
     this.controlOpen.catch(() => {});
     this.pc.ondatachannel = (e) => {
       e.channel.binaryType = 'arraybuffer';
-      if (e.channel.protocol === 'control') this.useControl(e.channel);
-      else if (this.channelWaiting.length) this.channelWaiting.shift()(e.channel);
-      else {
-        this.channels.push(e.channel);
-        this.onchannel(e.channel);
+      if (e.channel.protocol === 'control') {
+        this.useControl(e.channel);
+        return;
       }
+      // Chromium discards much of what is sent between this event and the next one, although the channel says that it is open.
+      e.channel.addEventListener('open', () => {
+        if (this.channelWaiting.length) this.channelWaiting.shift()(e.channel);
+        else this.channels.push(e.channel);
+      }, { once: true });
     };
     this.pc.onconnectionstatechange = () => {
       if (this.pc.connectionState === 'failed') this.end('the connection has failed');
@@ -209,6 +212,14 @@ class Connection {
       await this.pc.setRemoteDescription(sdp);
     }
     await this.controlOpen;
+    // What is sent at once on a channel of the other side may be lost, see ondatachannel: the first command is one to repeat.
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.ask({ do: 'state' }, 2000);
+      } catch (e) {
+        if (tries === 3 || this.ended) throw e;
+      }
+    }
   }
 
   // describe sets the local description, and waits for the browser's addresses.
@@ -222,7 +233,6 @@ class Connection {
 
   useControl(channel) {
     this.control = channel;
-    if (channel.readyState === 'open') this.controlReady();
     channel.addEventListener('open', () => this.controlReady());
     channel.addEventListener('close', () => this.end('the program has closed the connection'));
     channel.addEventListener('message', (e) => {
