@@ -23,7 +23,8 @@ type conn struct {
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if err != nil {
-		c.failed.Store(&err)
+		last := err // err itself stays on the stack
+		c.failed.Store(&last)
 		return n, err
 	}
 	c.received.Add(uint64(n))
