@@ -160,6 +160,7 @@ func start(ctx context.Context, c *Config, open func(context.Context, net.Conn, 
 		go a.shut()
 		return nil, ctx.Err()
 	case err == nil && w == a.lower():
+		observe(c.LoggerFactory, w)
 		return a, nil
 	}
 	a.shut()
