@@ -197,6 +197,9 @@ func testPage(t *testing.T, c *chromium) {
 	wait(rate("p99Now"))
 	wait(`$('channels').tBodies[0].rows.length === 2`)
 	wait(`$('program').innerText.includes('connected')`)
+	if weftBelow() {
+		wait(`ui.state.sctp.weft.ChunksSent > 0 && /chunks sent, sent again\s+[1-9]/.test($('program').innerText)`)
+	}
 	wait(`$('browser').innerText.includes('DTLS') && !$('browser').innerText.includes('undefined')`)
 	picture("both-ways")
 	// With pion/sctp ordered channels stand still beside unordered ones, and all when one gives up messages.

@@ -13,7 +13,7 @@ const stateInterval = 500 * time.Millisecond
 // A command is what the page asks for on the control channel. The answer has the same number.
 type command struct {
 	Number  uint64         `json:"number"`
-	Do      string         `json:"do"`      // open, close, loss or state
+	Do      string         `json:"do"`      // open, close, loss, state or ping
 	Channel uint16         `json:"channel"` // of close
 	Open    channelRequest `json:"open"`
 	Loss    float64        `json:"loss"` // of loss: percent of the packets in each direction
@@ -87,13 +87,14 @@ func (p *peer) obey(cmd command) event {
 		} else if err := c.dc.Close(); err != nil {
 			e.Error = err.Error()
 		}
+	case "ping":
 	case "loss":
 		p.net.setLoss(cmd.Loss)
 	case "state":
 		s := p.state()
 		e.State = &s
 	default:
-		e.Error = fmt.Sprintf("command %q: want open, close, loss or state", cmd.Do)
+		e.Error = fmt.Sprintf("command %q: want open, close, loss, state or ping", cmd.Do)
 	}
 	return e
 }
@@ -106,11 +107,17 @@ func (p *peer) tell(e event) {
 	if c == nil {
 		return
 	}
-	b, err := json.Marshal(e)
-	if err != nil {
-		panic(err) // all of it is numbers and strings
+	for {
+		b, err := json.Marshal(e)
+		if err != nil {
+			panic(err) // all of it is numbers and strings
+		}
+		err = c.write(b, true) // fails when the peer has ended, or takes no message of that length
+		if err == nil || e.State == nil {
+			return
+		}
+		e.State, e.Error = nil, err.Error()
 	}
-	c.write(b, true) // fails when the peer has ended
 }
 
 // channelClosed tells the page what arrived on a channel before it closed.

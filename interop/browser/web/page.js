@@ -215,7 +215,7 @@ class Connection {
     // What is sent at once on a channel of the other side may be lost, see ondatachannel: the first command is one to repeat.
     for (let tries = 1; ; tries++) {
       try {
-        return await this.ask({ do: 'state' }, 2000);
+        return await this.ask({ do: 'ping' }, 2000);
       } catch (e) {
         if (tries === 3 || this.ended) throw e;
       }
@@ -603,7 +603,7 @@ function showSides() {
     ['MTU', or(() => `${s.sctp.mtu} B`)],
     ['sent, received', or(() => `${amount(s.sctp.sent)}, ${amount(s.sctp.received)}`)],
     ['chunks sent, sent again', weft ? `${number(weft.ChunksSent)}, ${number(weft.Retransmits)}` : '–'],
-    ['of these fast; timeouts', weft ? `${number(weft.FastRetransmits)}; ${number(weft.Timeouts)}` : '–'],
+    ['found lost by SACKs; timeouts', weft ? `${number(weft.FastRetransmits)}; ${number(weft.Timeouts)}` : '–'],
     ['packets in, out', weft ? `${number(weft.PacketsReceived)}, ${number(weft.PacketsSent)}` : '–'],
     ['zero checksum', or(() => (s.sctp.zeroChecksum ? 'both ways' : 'no'))],
     ['lost on purpose', or(() => `${number(s.dropped)} packets`)],
