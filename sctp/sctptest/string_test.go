@@ -14,5 +14,6 @@ func TestHandlesPrintShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	testenv.CheckHandles(t, []any{n, h, c})
+	end, _ := n.NewConns(Link{}, Link{})
+	testenv.CheckHandles(t, []any{n, h, c, end})
 }
