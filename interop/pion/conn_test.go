@@ -1,0 +1,132 @@
+package sctp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weftstack/weft/sctp/sctptest"
+)
+
+// Whoever gives up does not wait for a connection that takes nothing, and it is closed.
+func TestContextOfAConnectionThatBlocks(t *testing.T) {
+	near, far := net.Pipe() // nobody reads far: the INIT is being written for ever
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	if _, err := ClientContext(ctx, WithNetConn(near)); err != context.DeadlineExceeded {
+		t.Errorf("ClientContext = %v, want context.DeadlineExceeded", err)
+	}
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("it took %v", d)
+	}
+	far.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.Copy(io.Discard, far); err != nil {
+		t.Errorf("the connection is open: %v", err)
+	}
+}
+
+func TestConnectionEndsBeforeTheAssociation(t *testing.T) {
+	near, far := net.Pipe()
+	far.Close()
+	if _, err := ServerWithOptions(WithNetConn(near)); !errors.Is(err, ErrAssociationClosedBeforeConn) {
+		t.Errorf("ServerWithOptions = %v, want ErrAssociationClosedBeforeConn", err)
+	}
+	near, far = net.Pipe()
+	far.Close()
+	if _, err := ClientWithOptions(WithNetConn(near)); !errors.Is(err, ErrAssociationClosedBeforeConn) {
+		t.Errorf("ClientWithOptions = %v, want ErrAssociationClosedBeforeConn", err)
+	}
+}
+
+// silentConn loses what is written while lost is set.
+type silentConn struct {
+	net.Conn
+	lost *atomic.Bool
+}
+
+func (c silentConn) Write(b []byte) (int, error) {
+	if c.lost.Load() {
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+// virtual returns two associations over a network in virtual time that can be silenced.
+func virtual(t *testing.T) (a, b *Association, lost *atomic.Bool) {
+	n := sctptest.NewNetwork(1)
+	t.Cleanup(n.Close)
+	l := sctptest.Link{Delay: 10 * time.Millisecond}
+	ca, cb := n.NewConns(l, l)
+	lost = new(atomic.Bool)
+	done := make(chan error)
+	go func() {
+		var err error
+		b, err = ClientWithOptions(WithNetConn(silentConn{cb, lost}))
+		done <- err
+	}()
+	a, err := ClientWithOptions(WithNetConn(silentConn{ca, lost}))
+	if err := errors.Join(err, <-done); err != nil {
+		t.Fatal(err)
+	}
+	return a, b, lost
+}
+
+// An association lives through any silence, and goes on when packets come again.
+func TestSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, lost := virtual(t)
+		defer b.Close()
+		defer a.Close()
+		s, err := a.OpenStream(1, PayloadTypeWebRTCBinary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Write([]byte("before")); err != nil {
+			t.Fatal(err)
+		}
+		r, err := b.AcceptStream()
+		if err != nil {
+			t.Fatal(err)
+		}
+		buf := make([]byte, 16)
+		if _, err := r.Read(buf); err != nil {
+			t.Fatal(err)
+		}
+		lost.Store(true)
+		if _, err := s.Write([]byte("after")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(6 * time.Hour)
+		lost.Store(false)
+		r.SetReadDeadline(time.Now().Add(5 * time.Minute))
+		if n, err := r.Read(buf); err != nil || string(buf[:n]) != "after" {
+			t.Errorf("Read = %q, %v", buf[:n], err)
+		}
+	})
+}
+
+// Close tells the peer nothing; Abort does.
+func TestCloseIsSilent(t *testing.T) {
+	for _, abort := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			a, b, _ := virtual(t)
+			defer b.Close()
+			received := b.BytesReceived()
+			if abort {
+				a.Abort("enough")
+			} else if err := a.Close(); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Minute)
+			if got := b.BytesReceived() > received; got != abort {
+				t.Errorf("abort %v: the peer has got something: %v", abort, got)
+			}
+		})
+	}
+}
