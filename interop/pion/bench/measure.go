@@ -177,7 +177,7 @@ func (o *options) echoes(kind string, r *result) error {
 			runtime.ReadMemStats(&before)
 			continue
 		}
-		if warm && start.Sub(begin) > o.time {
+		if warm && start.Sub(begin) > o.time && len(took) > 0 {
 			break
 		}
 		if _, err := a.Write(msg); err != nil {
