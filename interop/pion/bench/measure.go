@@ -191,9 +191,6 @@ func (o *options) echoes(kind string, r *result) error {
 		}
 	}
 	runtime.ReadMemStats(&after)
-	if len(took) == 0 {
-		return errors.New("no message came back")
-	}
 	slices.Sort(took)
 	us := func(q float64) float64 { return float64(took[int(q*float64(len(took)-1))]) / float64(time.Microsecond) }
 	r.Echoes, r.EchoP50, r.EchoP99 = len(took), us(0.5), us(0.99)
