@@ -33,10 +33,10 @@ type Association struct {
 	conn *conn
 	weft *weft.Association // set before the first message, and not changed
 
-	done      chan struct{} // closed at the end of the association
-	closing   atomic.Bool   // Close or Abort was called
-	closeOnce sync.Once
-	closed    chan struct{} // closed when nothing of the association runs any more
+	done     chan struct{} // closed at the end of the association
+	closing  atomic.Bool   // Close or Abort was called
+	shutting atomic.Bool   // shut was called
+	closed   chan struct{} // closed when nothing of the association runs any more
 
 	mu       sync.Mutex
 	began    bool // weft is set
@@ -196,14 +196,15 @@ func (a *Association) begin(w *weft.Association) {
 // shut closes all that runs for the association, and waits for it: the connection, too, once it has taken
 // what waits, within 200 ms. It must not be called in an upcall.
 func (a *Association) shut() {
-	a.closeOnce.Do(func() {
+	// Not a sync.Once: one that waits for it would hold up the virtual time of testing/synctest.
+	if a.shutting.CompareAndSwap(false, true) {
 		if w := a.lower(); w != nil {
 			_ = w.Endpoint().Transport().Close()
 		}
 		_ = a.conn.Close()
 		a.end(nil)
 		close(a.closed)
-	})
+	}
 	<-a.closed
 }
 
