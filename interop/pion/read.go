@@ -18,8 +18,10 @@ const (
 	// receive window, so a peer that opens streams for which nobody waits has to stop.
 	acceptSize = 1 << 10
 	// unreadShare and unreadMore bound what is unread, in receive buffers and bytes: a peer that
-	// goes on although the window is closed gets no further.
-	unreadShare = 2
+	// goes on although the window is closed gets no further. One that does as it is told has two
+	// receive buffers unread before weft refuses its chunks, and while this side is slow to take them
+	// weft holds one and a half as messages of a few bytes, which count up to five times as much here.
+	unreadShare = 12
 	unreadMore  = 256 << 10
 )
 
