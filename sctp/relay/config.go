@@ -78,7 +78,8 @@ type NodeConfig struct {
 	LegTimeout, PeerTimeout time.Duration
 
 	// Incarnation tells this life of the process from former ones: a later one is greater, in serial
-	// number arithmetic. The default, 0, takes milliseconds from the clock.
+	// number arithmetic. The default, 0, takes milliseconds from the clock. A flow that is begun again
+	// takes the next one (see Node.Sender), so numbers of lives must not be consecutive.
 	Incarnation uint32
 
 	// OnFragment, if not nil, is called with each fragment of a message as soon as it has arrived

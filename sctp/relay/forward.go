@@ -47,7 +47,7 @@ func (g *Gateway) isPeer(site uint16) bool {
 func (g *Gateway) mayMake(c *conn, f *frame.Frame) bool {
 	switch {
 	case c.role == frame.RoleNode:
-		return f.From == c.peer && f.Job == c.job && (f.Incarnation == c.incarnation || f.Type == frame.Refuse)
+		return f.From == c.peer && f.Job == c.job && (int32(f.Incarnation-c.incarnation) >= 0 || f.Type == frame.Refuse)
 	case c.peer.Site == g.cfg.Site:
 		return f.To.Site == g.cfg.Site
 	default:

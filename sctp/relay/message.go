@@ -52,7 +52,7 @@ func (m *message) frames(batch []*packet) int {
 		size := min(m.left(), m.size)
 		h := frame.Header{
 			Type: frame.Data, Flags: m.flags, Hops: frame.MaxHops, Stream: s.stream, Job: s.n.cfg.Job,
-			From: s.n.cfg.Address, To: s.to, Incarnation: s.n.cfg.Incarnation,
+			From: s.n.cfg.Address, To: s.to, Incarnation: s.incarnation,
 		}
 		if size == m.left() {
 			h.Flags |= frame.Last

@@ -22,8 +22,9 @@ type flowID struct {
 // One mutex guards its flows. Frames are sent, and upcalls made, without it.
 type Node struct {
 	station
-	cfg NodeConfig
-	ep  *sctp.Endpoint
+	cfg     NodeConfig
+	clocked bool // cfg.Incarnation is from the clock
+	ep      *sctp.Endpoint
 
 	readable chan struct{} // something is in ready
 
@@ -47,11 +48,12 @@ type Node struct {
 // NewNode makes the node of this process and connects it to its gateways. It returns when one of them
 // has authenticated it, or with the error of ctx, or with ErrConfig.
 func NewNode(ctx context.Context, cfg NodeConfig) (*Node, error) {
+	clocked := cfg.Incarnation == 0
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
 	n := &Node{
-		cfg: cfg, readable: make(chan struct{}, 1), attached: make(chan struct{}),
+		cfg: cfg, clocked: clocked, readable: make(chan struct{}, 1), attached: make(chan struct{}),
 		senders: make(map[flowID]*Sender), receivers: make(map[flowID]*Receiver),
 	}
 	n.init(cfg.Log)

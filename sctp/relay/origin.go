@@ -101,7 +101,7 @@ func (s *Sender) onTimer(now time.Time) bool {
 func (s *Sender) probe() {
 	f := frame.Frame{Header: frame.Header{
 		Type: frame.Probe, Hops: frame.MaxHops, Stream: s.stream, Job: s.n.cfg.Job, Attempt: s.attempt,
-		From: s.n.cfg.Address, To: s.to, Incarnation: s.n.cfg.Incarnation, Seq: s.data.next,
+		From: s.n.cfg.Address, To: s.to, Incarnation: s.incarnation, Seq: s.data.next,
 	}, SingleNext: s.single.next}
 	if !s.bound {
 		f.Flags = frame.Fresh
@@ -149,7 +149,7 @@ func (n *Node) onAck(f *frame.Frame) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s := n.senders[flowID{f.From, f.Stream}]
-	if s == nil || s.err != nil || f.PeerIncarnation != n.cfg.Incarnation {
+	if s == nil || s.err != nil || f.PeerIncarnation != s.incarnation {
 		n.counters.Stale++
 		return
 	}
@@ -211,7 +211,7 @@ func (n *Node) onRefuse(f *frame.Frame) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s := n.senders[flowID{f.From, f.Stream}]
-	if s == nil || s.err != nil || f.Incarnation != n.cfg.Incarnation {
+	if s == nil || s.err != nil || f.Incarnation != s.incarnation {
 		n.counters.Stale++
 		return
 	}

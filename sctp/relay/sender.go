@@ -40,6 +40,9 @@ type Sender struct {
 	turn   chan struct{} // full while a Send cuts its message into frames
 	room   chan struct{} // the Send that has the turn may look at the limits again
 
+	// incarnation is that of the node, or a later one if the flow has been begun again.
+	incarnation uint32
+
 	// The rest is guarded by the mutex of the node; q by that of the leg.
 	leg     *conn // that the frames under way take; nil: none
 	q       queue
@@ -79,7 +82,8 @@ type confirmation struct {
 }
 
 // Sender returns the sender of a flow: from this process to another one, which may be this one, on a stream. There is one
-// for each target and stream, as long as the node lives. Errors: ErrAddress, ErrLimit, ErrClosed.
+// for each target and stream, until it ends with an error: then Sender begins the flow again, and the target, if it
+// has known the former one, gets another Receiver. Errors: ErrAddress, ErrLimit, ErrClosed.
 func (n *Node) Sender(to Address, stream uint16) (*Sender, error) {
 	if !valid(to) {
 		return nil, fmt.Errorf("%w: %v: numbers begin with 1", ErrAddress, to)
@@ -91,17 +95,29 @@ func (n *Node) Sender(to Address, stream uint16) (*Sender, error) {
 	switch {
 	case n.closed:
 		return nil, ErrClosed
-	case s != nil:
+	case s != nil && s.err == nil:
 		return s, nil
-	case len(n.senders) >= n.cfg.MaxFlows:
+	case s == nil && len(n.senders) >= n.cfg.MaxFlows:
 		return nil, fmt.Errorf("%w: %d to other processes", ErrLimit, len(n.senders))
 	}
+	incarnation := n.cfg.Incarnation
+	if s != nil {
+		incarnation = n.later(s.incarnation)
+	}
 	s = &Sender{
-		n: n, to: to, stream: stream, hash: flowHash(n.cfg.Job, n.cfg.Address, to, stream),
+		n: n, to: to, stream: stream, hash: flowHash(n.cfg.Job, n.cfg.Address, to, stream), incarnation: incarnation,
 		turn: make(chan struct{}, 1), room: make(chan struct{}, 1), window: min(initialWindow, n.cfg.FlowWindow),
 	}
 	n.senders[id] = s
 	return s, nil
+}
+
+// later returns the incarnation of a flow after the one that had last.
+func (n *Node) later(last uint32) uint32 {
+	if now := uint32(time.Now().UnixMilli()); n.clocked && int32(now-last) > 0 {
+		return now
+	}
+	return last + 1
 }
 
 // Target and Stream return what the flow was made with.
@@ -310,7 +326,7 @@ func (s *Sender) abandon() {
 	p := newPacket(frame.HeaderSize)
 	h := frame.Header{
 		Type: frame.Cut, Hops: frame.MaxHops, Stream: s.stream, Job: n.cfg.Job,
-		From: n.cfg.Address, To: s.to, Incarnation: n.cfg.Incarnation,
+		From: n.cfg.Address, To: s.to, Incarnation: s.incarnation,
 	}
 	frame.AppendHeader(p.bytes()[:0], &h)
 	p.hash, p.credit = s.hash, creditCost
