@@ -213,7 +213,7 @@ func TestGreetings(t *testing.T) {
 	})
 }
 
-// A process cannot speak for another process, another job or another life of itself, nor a gateway for a site that is not
+// A process cannot speak for another process, another job or a former life of itself, nor a gateway for a site that is not
 // behind it: such frames are dropped and counted, and do not reach their targets.
 func TestForgery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -237,7 +237,7 @@ func TestForgery(t *testing.T) {
 		send(func(g *frame.Header) { g.From.Process = 2 })
 		send(func(g *frame.Header) { g.From.Site = 2 })
 		send(func(g *frame.Header) { g.Job = 8 })
-		send(func(g *frame.Header) { g.Incarnation = 2 })
+		send(func(g *frame.Header) { g.Incarnation = 0 })
 		send(func(g *frame.Header) { g.Type, g.From = frame.Refuse, address(2, 1) })
 		time.Sleep(100 * time.Millisecond) // an intruder sends no pings
 		if s := w.up[[2]uint16{1, 1}].Stats(); s.Forged != 5 {
