@@ -88,6 +88,11 @@ type NodeConfig struct {
 	// returns.
 	OnFragment func(*Receiver, *Fragment)
 
+	// OnProgress, if not nil, is called after the target of a flow has confirmed something, which may have made room
+	// for TrySend, and after the flow has ended: see Sender.Progress. No lock is held; calls may overlap, also for one
+	// flow. It must not block; it may call TrySend.
+	OnProgress func(*Sender)
+
 	// Log, if not nil, gets a line for each leg that comes or goes, and for flows that end.
 	Log *slog.Logger
 }

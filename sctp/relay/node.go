@@ -40,6 +40,7 @@ type Node struct {
 	sendHeld  int             // memory of frames that are kept, in bytes
 	recvHeld  int             // memory of frames that are unread, in bytes
 	spare     []*confirmation
+	told      fifo[*Sender] // for OnProgress
 	counters  NodeCounters
 
 	legs []*conn // of the timer
@@ -223,6 +224,7 @@ func (n *Node) onTimer(now time.Time, legs bool) {
 	n.mu.Unlock()
 	checkLegs(n.legs)
 	n.pump()
+	n.upcalls()
 	n.write()
 }
 
@@ -329,6 +331,7 @@ func (n *Node) Close() error {
 	}
 	err := n.ep.Close()
 	n.tasks.Wait()
+	n.upcalls()
 	n.write()
 	return err
 }

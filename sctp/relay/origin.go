@@ -131,6 +131,7 @@ func (s *Sender) fail(err error) {
 	}
 	s.waits = s.waits[:0]
 	wake(s.room)
+	s.tell()
 }
 
 // drop forgets the first frame of q. mu is held. After fail the numbers are not those confirmed.
@@ -147,6 +148,7 @@ func (s *Sender) drop(q *sequence) {
 // onAck handles a confirmation.
 func (n *Node) onAck(f *frame.Frame) {
 	n.mu.Lock()
+	defer n.upcalls()
 	defer n.mu.Unlock()
 	s := n.senders[flowID{f.From, f.Stream}]
 	if s == nil || s.err != nil || f.PeerIncarnation != s.incarnation {
@@ -189,6 +191,7 @@ func (n *Node) onAck(f *frame.Frame) {
 		}
 	}
 	wake(s.room)
+	s.tell()
 	s.push()
 }
 
@@ -196,6 +199,7 @@ func (n *Node) onAck(f *frame.Frame) {
 func (s *Sender) take(q *sequence, next uint32) int {
 	k := max(0, int(int32(next-q.base)))
 	for range k {
+		s.done += uint64((*q.kept.at(0)).credit - creditCost)
 		if q.unconfirmed() > 0 {
 			s.out -= (*q.kept.at(0)).credit
 		} else {
@@ -209,6 +213,7 @@ func (s *Sender) take(q *sequence, next uint32) int {
 // onRefuse handles the refusal of a gateway.
 func (n *Node) onRefuse(f *frame.Frame) {
 	n.mu.Lock()
+	defer n.upcalls()
 	defer n.mu.Unlock()
 	s := n.senders[flowID{f.From, f.Stream}]
 	if s == nil || s.err != nil || f.Incarnation != s.incarnation {

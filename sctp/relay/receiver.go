@@ -70,6 +70,7 @@ type Receiver struct {
 	delivering   bool     // a goroutine is in OnFragment, or about to be
 	upcall       Fragment // of the goroutine in OnFragment
 	err          error
+	value        value
 
 	counters ReceiverCounters
 }
