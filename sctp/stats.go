@@ -84,6 +84,13 @@ type TransportStats struct {
 	Offload bool
 }
 
+// Unsent returns how many bytes of the send buffer wait for their first transmission.
+func (a *Association) Unsent() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.core.Stats().Unsent
+}
+
 // Stats returns a snapshot of the counters.
 func (a *Association) Stats() Stats {
 	a.mu.Lock()

@@ -148,7 +148,7 @@ func (g *Gateway) admit(c *conn, f *frame.Frame) (*flow, frame.Reason) {
 			return nil, frame.TooManyFlows
 		}
 		e = g.newFlow()
-		e.hash, e.leg = hash, to
+		e.hash, e.leg, e.q.class = hash, to, j.class
 		e.memory.limit, e.memory.above = int64(g.cfg.FlowMemory), &j.memory
 		if c.role == frame.RoleNode {
 			e.process = c

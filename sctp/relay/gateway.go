@@ -14,11 +14,6 @@ import (
 const roleGateway = frame.RoleGateway
 
 const (
-	// DefaultGatewayMemory bounds the memory in bytes of the frames in a gateway.
-	DefaultGatewayMemory = 64 << 20
-	// DefaultGatewayLAN and DefaultGatewayWAN are the default SCTP ports of gateways.
-	DefaultGatewayLAN, DefaultGatewayWAN = 5747, 5748
-
 	// flowIdle is after how long without a frame a gateway forgets a flow.
 	flowIdle = 10 * time.Second
 	// processShare is the part of the flows of a gateway that one process may have.
@@ -26,124 +21,6 @@ const (
 	// minShare is the smallest window that a gateway leaves a flow, in bytes.
 	minShare = maxCredit
 )
-
-// Peer is another gateway: of another site, or of the own one.
-type Peer struct {
-	Site, Gateway uint16
-	// Addr is where it listens for gateways. It may be empty if that side connects: the
-	// gateway with the lower (site, number) does.
-	Addr sctp.Addr
-	// Key is the key of the pair of sites, of at least MinKey random bytes.
-	Key []byte
-}
-
-// GatewayConfig holds the parameters of a Gateway. Site, Number, and LAN or WAN must be set.
-type GatewayConfig struct {
-	// Site is the number of the site, Number that of the gateway in it, each from 1.
-	Site, Number uint16
-
-	// LAN carries the legs to processes, on the SCTP port LANPort, WAN those to gateways, on
-	// WANPort. They may be one transport. They belong to the caller, and must be closed after
-	// the gateway. A port is DefaultGatewayLAN or DefaultGatewayWAN if it is 0.
-	LAN, WAN         *sctp.Transport
-	LANPort, WANPort uint16
-	// LANSCTP and WANSCTP are the parameters of the associations. This package sets their
-	// streams and upcalls.
-	LANSCTP, WANSCTP sctp.Config
-
-	// Jobs has the keys of the jobs that the gateway relays for; see Gateway.AddJob, too.
-	Jobs map[uint32][]byte
-	// Peers are the gateways that it has legs to, Routes the sites through which other sites
-	// are reached: by destination, the next site, which has peers.
-	Peers  []Peer
-	Routes map[uint16]uint16
-
-	// Memory bounds the memory of frames (default DefaultGatewayMemory), JobMemory that of one
-	// job (default half of Memory), FlowMemory that of a flow (default twice
-	// DefaultFlowWindow), MaxFlows the flows (default DefaultMaxFlows), of which a process may
-	// have a quarter.
-	Memory, JobMemory, FlowMemory, MaxFlows int
-
-	// LegTimeout is after how long without a frame the other end of a leg is dead.
-	LegTimeout time.Duration
-
-	// Log, if not nil, gets a line for each leg that comes or goes, for peers that are refused,
-	// and at most once a second for each reason for which frames are refused.
-	Log *slog.Logger
-}
-
-func (c *GatewayConfig) check() error {
-	switch {
-	case c.Site == 0 || c.Number == 0:
-		return fmt.Errorf("%w: gateway %d of site %d: numbers begin with 1", ErrConfig, c.Number, c.Site)
-	case c.LAN == nil && c.WAN == nil:
-		return fmt.Errorf("%w: neither LAN nor WAN transport", ErrConfig)
-	case c.WAN == nil && len(c.Peers) > 0:
-		return fmt.Errorf("%w: peers without a WAN transport", ErrConfig)
-	}
-	for job, key := range c.Jobs {
-		if err := checkJob(job, key); err != nil {
-			return err
-		}
-	}
-	sites := make(map[uint16]bool)
-	seen := make(map[uint32]bool)
-	for _, p := range c.Peers {
-		id := uint32(p.Site)<<16 | uint32(p.Gateway)
-		switch {
-		case p.Site == 0 || p.Gateway == 0:
-			return fmt.Errorf("%w: peer %d of site %d: numbers begin with 1", ErrConfig, p.Gateway, p.Site)
-		case p.Site == c.Site && p.Gateway == c.Number:
-			return fmt.Errorf("%w: gateway %d of site %d is its own peer", ErrConfig, c.Number, c.Site)
-		case seen[id]:
-			return fmt.Errorf("%w: gateway %d of site %d is listed twice", ErrConfig, p.Gateway, p.Site)
-		case len(p.Key) < MinKey:
-			return fmt.Errorf("%w: key for site %d of %d bytes, want at least %d", ErrConfig, p.Site, len(p.Key), MinKey)
-		case c.connects(p) && len(p.Addr.Addrs) == 0:
-			return fmt.Errorf("%w: gateway %d of site %d has no address to connect to", ErrConfig, p.Gateway, p.Site)
-		}
-		seen[id], sites[p.Site] = true, true
-	}
-	for to, via := range c.Routes {
-		switch {
-		case to == c.Site || via == c.Site:
-			return fmt.Errorf("%w: route to site %d through %d leads through the own site", ErrConfig, to, via)
-		case !sites[via]:
-			return fmt.Errorf("%w: route to site %d through %d, which has no peers", ErrConfig, to, via)
-		case sites[to]:
-			return fmt.Errorf("%w: route to site %d through %d, but it has peers", ErrConfig, to, via)
-		}
-	}
-	def(&c.Memory, DefaultGatewayMemory)
-	def(&c.JobMemory, c.Memory/2)
-	def(&c.FlowMemory, 2*DefaultFlowWindow)
-	def(&c.MaxFlows, DefaultMaxFlows)
-	def(&c.LegTimeout, DefaultLegTimeout)
-	def(&c.LANPort, DefaultGatewayLAN)
-	def(&c.WANPort, DefaultGatewayWAN)
-	switch {
-	case c.Memory < 0 || c.JobMemory < 0 || c.FlowMemory < 0 || c.MaxFlows < 0:
-		return fmt.Errorf("%w: negative limit", ErrConfig)
-	case c.LegTimeout < MinLegTimeout:
-		return fmt.Errorf("%w: LegTimeout %v, want at least %v", ErrConfig, c.LegTimeout, MinLegTimeout)
-	}
-	return nil
-}
-
-// connects reports whether this side connects to p.
-func (c *GatewayConfig) connects(p Peer) bool {
-	return c.Site < p.Site || c.Site == p.Site && c.Number < p.Gateway
-}
-
-func checkJob(job uint32, key []byte) error {
-	switch {
-	case job == 0 || job > frame.MaxJob:
-		return fmt.Errorf("%w: job %d, want 1 to %d", ErrConfig, job, frame.MaxJob)
-	case len(key) < MinKey:
-		return fmt.Errorf("%w: key of job %d of %d bytes, want at least %d", ErrConfig, job, len(key), MinKey)
-	}
-	return nil
-}
 
 // Gateway relays frames between the processes of its site and other gateways. It is safe for concurrent use.
 //
@@ -154,6 +31,8 @@ type Gateway struct {
 	incarnation uint32
 	eps         []*sctp.Endpoint
 	memory      account
+	classes     []classCounters   // as in cfg
+	trunks      map[uint32]*trunk // of peers: site<<16 | number
 
 	mu       sync.Mutex
 	closed   bool
@@ -172,6 +51,7 @@ type Gateway struct {
 // job is a job that the gateway relays for.
 type job struct {
 	key    []byte
+	class  uint8
 	memory account
 	local  map[uint32]*conn // processes of this site: node<<16 | process
 }
@@ -187,9 +67,14 @@ func NewGateway(cfg GatewayConfig) (*Gateway, error) {
 		peers: make(map[uint16][]*conn), flows: make(map[flowKey]*flow),
 	}
 	g.memory.limit = int64(cfg.Memory)
+	g.classes = make([]classCounters, len(cfg.Classes))
+	g.trunks = make(map[uint32]*trunk)
+	for _, p := range cfg.Peers {
+		g.trunks[trunkID(p.Site, p.Gateway)] = newTrunk(&cfg, p.Rate, g.classes)
+	}
 	g.init(cfg.Log)
 	for id, key := range cfg.Jobs {
-		_ = g.AddJob(id, key) // was checked
+		_ = g.AddJob(id, key, JobOptions{}) // was checked
 	}
 	var lan, wan *sctp.Endpoint
 	var err error
@@ -221,18 +106,22 @@ func NewGateway(cfg GatewayConfig) (*Gateway, error) {
 }
 
 // AddJob lets the gateway relay for a job whose processes prove that they know key. It replaces the key of a job that
-// it knows. Errors: ErrConfig.
-func (g *Gateway) AddJob(id uint32, key []byte) error {
+// it knows, and the class of flows that begin later. Errors: ErrConfig.
+func (g *Gateway) AddJob(id uint32, key []byte, o JobOptions) error {
 	if err := checkJob(id, key); err != nil {
+		return err
+	}
+	class, err := g.cfg.classOf(id, o.Class)
+	if err != nil {
 		return err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if j := g.jobs[id]; j != nil {
-		j.key = slices.Clone(key)
+		j.key, j.class = slices.Clone(key), class
 		return nil
 	}
-	j := &job{key: slices.Clone(key), local: make(map[uint32]*conn)}
+	j := &job{key: slices.Clone(key), class: class, local: make(map[uint32]*conn)}
 	j.memory.limit, j.memory.above = int64(g.cfg.JobMemory), &g.memory
 	g.jobs[id] = j
 	return nil
@@ -316,6 +205,12 @@ func (g *Gateway) add(c *conn) (former *conn, err error) {
 		}
 		former = j.local[localID(c.peer)]
 	} else {
+		t := g.trunks[trunkID(c.peer.Site, c.peer.Node)]
+		if t == nil { // another one listens at the address of a peer
+			g.counters.PeersRefused++
+			return nil, fmt.Errorf("relay: unknown gateway %d of site %d", c.peer.Node, c.peer.Site)
+		}
+		c.divide(g.cfg.Classes, t, c.wake)
 		for _, o := range g.peers[c.peer.Site] {
 			if o.peer == c.peer {
 				former = o
@@ -348,6 +243,8 @@ func (c *conn) attrs() []slog.Attr {
 	return []slog.Attr{slog.String("peer", kind+" "+c.peer.String()), slog.Int("job", int(c.job)),
 		slog.String("addr", c.a.RemoteAddr().String())}
 }
+
+func trunkID(site, gateway uint16) uint32 { return uint32(site)<<16 | uint32(gateway) }
 
 func localID(a Address) uint32 { return uint32(a.Node)<<16 | uint32(a.Process) }
 
@@ -457,7 +354,7 @@ func (g *Gateway) Close() error {
 func (g *Gateway) Stats() GatewayStats {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := GatewayStats{GatewayCounters: g.counters, Held: g.memory.held.Load()}
+	s := GatewayStats{GatewayCounters: g.counters, Held: g.memory.held.Load(), Classes: g.classStats()}
 	for _, c := range g.conns {
 		s.Legs = append(s.Legs, c.stats())
 	}

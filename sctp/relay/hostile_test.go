@@ -366,7 +366,7 @@ func TestRefusals(t *testing.T) {
 			}
 		}
 		for _, g := range w.up {
-			wantNil(t, g.AddJob(testJob, jobKey))
+			wantNil(t, g.AddJob(testJob, jobKey, relay.JobOptions{}))
 		}
 		s, err := a.Sender(address(9, 1), 2)
 		wantNil(t, err)

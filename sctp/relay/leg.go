@@ -11,6 +11,12 @@ const (
 	// legWindow is up to how many bytes a leg hands to its association before the peer has
 	// acknowledged them: 1.8 times what is under way at 1 Gb/s and a round trip of 18 ms.
 	legWindow = 4 << 20
+	// unsentLow is how many bytes the association may have that it has not sent for the first time:
+	// enough to fill the window that an acknowledgement opens. More would wait there behind each other instead of
+	// taking turns by flow and class.
+	unsentLow = 256 << 10
+	// pumpAfter is how many bytes are given back until it is worth while to look again.
+	pumpAfter = 16 << 10
 	// ppid marks the messages of relays: "WFT1".
 	ppid = 0x57465431
 	// pumpBatch is how many frames are handed to the association between two looks at the queues.
@@ -27,20 +33,22 @@ type leg struct {
 	// heard and said are true if something was received or sent since the timer looked.
 	heard, said atomic.Bool
 
-	mu         sync.Mutex
-	down       bool
-	pumping    bool // a goroutine hands frames to the association
-	control    queue
-	head, tail *queue // queues with frames, in the order of their turns
-	inFlight   int    // bytes that the association has
-	queued     int    // frames in the queues
-	sent       LegCounters
+	mu       sync.Mutex
+	down     bool
+	pumping  bool // a goroutine hands frames to the association
+	control  queue
+	shares       // of the flows
+	inFlight int // bytes that the association has
+	freed    int // of them that it gave back since pump looked
+	queued   int // frames in the queues
+	sent     LegCounters
 }
 
 // queue has the frames of one flow that wait for a leg. It is guarded by the mutex of the leg, and
 // belongs to one leg at a time.
 type queue struct {
 	frames fifo[*packet]
+	class  uint8
 	listed bool
 	next   *queue
 }
@@ -72,37 +80,21 @@ func (l *leg) enqueue(q *queue, p *packet) bool {
 	return true
 }
 
-// list puts q at the end. mu is held.
-func (l *leg) list(q *queue) {
-	q.next = nil
-	if l.tail == nil {
-		l.head = q
-	} else {
-		l.tail.next = q
-	}
-	l.tail = q
-}
-
 // waiting reports whether frames could be sent. mu is held.
 func (l *leg) waiting() bool {
-	return !l.down && l.inFlight < legWindow && (l.head != nil || l.control.frames.len() > 0)
+	return !l.down && l.inFlight < legWindow && (l.control.frames.len() > 0 || !l.empty() && !l.asleep)
 }
 
-// take removes the next frame: of control frames, or of the queue whose turn it is. mu is held.
-func (l *leg) take() *packet {
-	l.queued--
+// take removes the next frame: of control frames, or of the flow whose turn it is; nil if none may be sent now.
+// mu is held.
+func (l *leg) take() (p *packet) {
 	if l.control.frames.len() > 0 {
-		return l.control.frames.pop()
-	}
-	q := l.head
-	if l.head = q.next; l.head == nil {
-		l.tail = nil
-	}
-	p := q.frames.pop()
-	if q.frames.len() > 0 {
-		l.list(q)
+		p = l.control.frames.pop()
 	} else {
-		q.listed, q.next = false, nil
+		p = l.shares.take()
+	}
+	if p != nil {
+		l.queued--
 	}
 	return p
 }
@@ -118,16 +110,32 @@ func (l *leg) pump() {
 	}
 	l.pumping = true
 	for l.waiting() {
+		room := unsentLow
+		if l.freed = 0; l.inFlight >= unsentLow {
+			l.mu.Unlock()
+			room -= l.a.Unsent()
+			l.mu.Lock()
+		}
 		n := 0
-		for ; n < len(batch) && l.waiting(); n++ {
+		for ; n < len(batch) && room > 0 && l.waiting(); n++ {
 			p := l.take()
+			if p == nil {
+				break
+			}
 			p.leg = l
+			room -= p.n
 			l.inFlight += p.n
 			l.sent.FramesSent++
 			l.sent.BytesSent += uint64(p.n)
 			batch[n] = p
 		}
-		more := l.waiting()
+		if n == 0 {
+			if room <= 0 && l.freed >= pumpAfter {
+				continue
+			}
+			break
+		}
+		more := room > 0 && l.waiting()
 		l.mu.Unlock()
 		l.said.Store(true)
 		for i, p := range batch[:n] {
@@ -153,6 +161,14 @@ func (l *leg) pump() {
 	l.mu.Unlock()
 }
 
+// wake ends the sleep of a leg whose frames waited for a rate.
+func (l *leg) wake() {
+	l.mu.Lock()
+	l.asleep = false
+	l.mu.Unlock()
+	l.pump()
+}
+
 // streamOf returns the SCTP stream for a flow. Stream 0 is for control.
 func (l *leg) streamOf(hash uint32) uint16 { return uint16(1 + hash%l.streams) }
 
@@ -164,13 +180,6 @@ func (l *leg) close() {
 	for l.control.frames.len() > 0 {
 		l.control.frames.pop().release()
 	}
-	for q := l.head; q != nil; {
-		for q.frames.len() > 0 {
-			q.frames.pop().release()
-		}
-		next := q.next
-		q.listed, q.next = false, nil
-		q = next
-	}
-	l.head, l.tail, l.queued = nil, nil, 0
+	l.shares.drop()
+	l.queued = 0
 }

@@ -69,7 +69,8 @@ func (p *packet) Released(error) {
 	l := p.leg
 	l.mu.Lock()
 	l.inFlight -= p.n
-	more := !l.pumping && l.waiting()
+	l.freed += p.n
+	more := !l.pumping && (l.freed >= pumpAfter || l.inFlight < unsentLow) && l.waiting()
 	l.mu.Unlock()
 	p.release()
 	if more {

@@ -144,7 +144,8 @@ type FlowStats struct {
 // GatewayStats is a snapshot of a gateway.
 type GatewayStats struct {
 	GatewayCounters
-	Held  int64 // memory of all frames in bytes
-	Legs  []LegStats
-	Flows []FlowStats
+	Held    int64 // memory of all frames in bytes
+	Legs    []LegStats
+	Flows   []FlowStats
+	Classes []ClassStats
 }

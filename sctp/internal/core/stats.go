@@ -22,6 +22,8 @@ type Stats struct {
 	// way, Readable the bytes held for the user, PeerWindow what the peer can
 	// still take.
 	Queued, InFlight, Readable, PeerWindow int
+	// Unsent is the part of Queued that has no TSN yet.
+	Unsent int
 }
 
 // Stats returns a snapshot of the counters.
@@ -36,7 +38,7 @@ func (a *Assoc) Stats() Stats {
 		DuplicatesReported: sb.Duplicates, DuplicatesReceived: r.dups,
 		SacksSent: r.sacks, SacksReceived: c.SacksReceived,
 		Heartbeats: c.Heartbeats, WindowProbes: c.WindowProbes,
-		Queued: int(t.q.Buffered()), InFlight: t.sb.TotalFlight(), PeerWindow: t.sb.PeerWindow(),
+		Queued: int(t.q.Buffered()), Unsent: int(t.q.Unsent()), InFlight: t.sb.TotalFlight(), PeerWindow: t.sb.PeerWindow(),
 	}
 	s.AbandonedUnsent, s.AbandonedSent = t.q.AbandonedMessages()
 	s.MarkedPackets = c.Marked
