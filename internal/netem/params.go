@@ -79,9 +79,9 @@ func (p *Params) Set(name, value string) error {
 	var err error
 	switch name {
 	case "rate":
-		p.Rate, err = ParseRate(value)
+		p.Rate, err = units.ParseRate(value)
 	case "downrate":
-		p.DownRate, err = ParseRate(value)
+		p.DownRate, err = units.ParseRate(value)
 	case "gemodel":
 		p.Gilbert, err = parseGilbert(value)
 	case "delay":
@@ -112,25 +112,6 @@ func (p *Params) Set(name, value string) error {
 		err = fmt.Errorf("unknown parameter %q", name)
 	}
 	return err
-}
-
-// ParseRate parses bits per second: 1gbit, 100mbit, 64kbit, 1000000.
-func ParseRate(s string) (float64, error) {
-	number, unit := strings.ToLower(s), 1.0
-	for _, suffix := range []struct {
-		text string
-		unit float64
-	}{{"gbit", 1e9}, {"mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}} {
-		if rest, ok := strings.CutSuffix(number, suffix.text); ok {
-			number, unit = rest, suffix.unit
-			break
-		}
-	}
-	v, err := strconv.ParseFloat(number, 64)
-	if v *= unit; err != nil || !(v >= 0 && v <= 1e13) {
-		return 0, fmt.Errorf("rate %q: want bits per second, such as 1gbit or 100mbit", s)
-	}
-	return v, nil
 }
 
 func parseQueue(s string) (int, error) {

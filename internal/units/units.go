@@ -64,3 +64,22 @@ func ParseBytes(s string) (int64, error) {
 	}
 	return int64(v), nil
 }
+
+// ParseRate parses bits per second: 1gbit, 100mbit, 64kbit, 1000000.
+func ParseRate(s string) (float64, error) {
+	number, unit := strings.ToLower(s), 1.0
+	for _, suffix := range []struct {
+		text string
+		unit float64
+	}{{"gbit", 1e9}, {"mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}} {
+		if rest, ok := strings.CutSuffix(number, suffix.text); ok {
+			number, unit = rest, suffix.unit
+			break
+		}
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	if v *= unit; err != nil || !(v >= 0 && v <= 1e13) {
+		return 0, fmt.Errorf("rate %q: want bits per second, such as 1gbit or 100mbit", s)
+	}
+	return v, nil
+}

@@ -142,7 +142,7 @@ func newFlags(o *options) *flag.FlagSet {
 	fs.BoolVar(&o.Latency, "latency", false, "measure round trips of one message at a time")
 	fs.IntVar(&o.count, "count", 0, "with -latency: end after this `number` of round trips, regardless of -time")
 	fs.Func("rate", "offered `rate` in bits per second, such as 100mbit (default: as fast as possible)", func(s string) (err error) {
-		o.Rate, err = netem.ParseRate(s)
+		o.Rate, err = units.ParseRate(s)
 		return err
 	})
 	fs.BoolVar(&o.GSO, "gso", true, "mode udp: send batches of datagrams (UDP GSO)")
