@@ -50,6 +50,7 @@ type conn struct {
 	// Constant after attach.
 	role        frame.Role
 	peer        Address // a gateway: its site, and its number as node
+	index       uint16  // of a leg between gateways: which of their associations it is
 	job         uint32
 	incarnation uint32
 
@@ -77,6 +78,9 @@ func dial(h host, a *sctp.Association, key []byte, g frame.Greeting) (*conn, err
 	_, _ = rand.Read(g.Nonce[:]) // never fails
 	c.hello = frame.AppendHello(nil, &g)
 	c.peer.Site = g.Site
+	if g.Role == frame.RoleGateway {
+		c.index = g.From.Process
+	}
 	c.job = g.Job
 	a.SetValue(c)
 	return c, c.greet(c.hello)
@@ -200,6 +204,9 @@ func (c *conn) authenticate(b []byte) error {
 			return err
 		}
 		c.role, c.peer, c.job, c.incarnation = g.Role, g.From, g.Job, g.Incarnation
+		if c.role == frame.RoleGateway {
+			c.index, c.peer.Process = c.peer.Process, 0
+		}
 		c.hello = append(c.hello, b...)
 		var r frame.Reply
 		r.Site, r.Gateway, r.Incarnation = c.host.identity()

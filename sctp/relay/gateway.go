@@ -94,9 +94,20 @@ func NewGateway(cfg GatewayConfig) (*Gateway, error) {
 		return nil, err
 	}
 	for _, p := range cfg.Peers {
-		if cfg.connects(p) {
-			g.keepConnected(g, wan, p.Addr, p.Key, frame.Greeting{
-				Role: roleGateway, From: Address{Site: cfg.Site, Node: cfg.Number},
+		for k := range uint16(p.Associations) {
+			if !cfg.connects(p) {
+				break
+			}
+			from := wan
+			if k > 0 { // between two ports there is one association
+				if from, err = g.listen(g, cfg.WAN, 0, cfg.WANSCTP, wanStreams); err != nil {
+					_ = g.Close()
+					return nil, err
+				}
+				g.eps = append(g.eps, from)
+			}
+			g.keepConnected(g, from, p.Addr, p.Key, frame.Greeting{
+				Role: roleGateway, From: Address{Site: cfg.Site, Node: cfg.Number, Process: k},
 				Incarnation: g.incarnation, Site: p.Site,
 			})
 		}
@@ -167,11 +178,19 @@ func (g *Gateway) keyOf(p *frame.Greeting) (key []byte, err error) {
 		}
 	case p.Role == roleGateway:
 		for i := range g.cfg.Peers {
-			if q := &g.cfg.Peers[i]; q.Site == p.From.Site && q.Gateway == p.From.Node && !g.cfg.connects(*q) {
+			q := &g.cfg.Peers[i]
+			if q.Site != p.From.Site || q.Gateway != p.From.Node || g.cfg.connects(*q) {
+				continue
+			}
+			if int(p.From.Process) < q.Associations {
 				return q.Key, nil
 			}
+			err = fmt.Errorf("relay: association %d of gateway %d of site %d, want at most %d", p.From.Process+1,
+				p.From.Node, p.From.Site, q.Associations)
 		}
-		err = fmt.Errorf("relay: unknown gateway %d of site %d", p.From.Node, p.From.Site)
+		if err == nil {
+			err = fmt.Errorf("relay: unknown gateway %d of site %d", p.From.Node, p.From.Site)
+		}
 	default:
 		err = fmt.Errorf("relay: unknown role %d", p.Role)
 	}
@@ -212,7 +231,7 @@ func (g *Gateway) add(c *conn) (former *conn, err error) {
 		}
 		c.divide(g.cfg.Classes, t, c.wake)
 		for _, o := range g.peers[c.peer.Site] {
-			if o.peer == c.peer {
+			if o.peer == c.peer && o.index == c.index {
 				former = o
 			}
 		}
@@ -240,7 +259,7 @@ func (c *conn) attrs() []slog.Attr {
 	if c.role == roleGateway {
 		kind = "gateway"
 	}
-	return []slog.Attr{slog.String("peer", kind+" "+c.peer.String()), slog.Int("job", int(c.job)),
+	return []slog.Attr{slog.String("peer", kind+" "+c.peer.String()), slog.Int("association", int(c.index)+1), slog.Int("job", int(c.job)),
 		slog.String("addr", c.a.RemoteAddr().String())}
 }
 

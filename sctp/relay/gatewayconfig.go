@@ -3,6 +3,7 @@ package relay
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/weftstack/weft/sctp"
@@ -12,6 +13,8 @@ import (
 const (
 	// DefaultGatewayMemory bounds the memory in bytes of the frames in a gateway.
 	DefaultGatewayMemory = 64 << 20
+	// MaxAssociations bounds the associations between two gateways.
+	MaxAssociations = 16
 	// DefaultGatewayLAN and DefaultGatewayWAN are the default SCTP ports of gateways.
 	DefaultGatewayLAN, DefaultGatewayWAN = 5747, 5748
 )
@@ -24,6 +27,10 @@ type Peer struct {
 	Addr sctp.Addr
 	// Key is the key of the pair of sites, of at least MinKey random bytes.
 	Key []byte
+	// Associations is how many associations there are with it, which must be the same on both sides
+	// (default 1, at most MaxAssociations). Each has a congestion window of its own; flows are hashed over them,
+	// and move to others when one dies.
+	Associations int
 	// Rate limits what is sent to it, in bytes of frames a second, over all associations. 0 is no limit,
 	// MinRate the lowest.
 	Rate int64
@@ -82,7 +89,10 @@ func (c *GatewayConfig) check() error {
 	}
 	sites := make(map[uint16]bool)
 	seen := make(map[uint32]bool)
-	for _, p := range c.Peers {
+	c.Peers = slices.Clone(c.Peers)
+	for i := range c.Peers {
+		def(&c.Peers[i].Associations, 1)
+		p := c.Peers[i]
 		id := uint32(p.Site)<<16 | uint32(p.Gateway)
 		switch {
 		case p.Site == 0 || p.Gateway == 0:
@@ -95,6 +105,8 @@ func (c *GatewayConfig) check() error {
 			return fmt.Errorf("%w: key for site %d of %d bytes, want at least %d", ErrConfig, p.Site, len(p.Key), MinKey)
 		case c.connects(p) && len(p.Addr.Addrs) == 0:
 			return fmt.Errorf("%w: gateway %d of site %d has no address to connect to", ErrConfig, p.Gateway, p.Site)
+		case p.Associations < 1 || p.Associations > MaxAssociations:
+			return fmt.Errorf("%w: gateway %d of site %d: %d associations, want 1 to %d", ErrConfig, p.Gateway, p.Site, p.Associations, MaxAssociations)
 		case p.Rate != 0 && p.Rate < MinRate:
 			return fmt.Errorf("%w: gateway %d of site %d: rate of %d bytes a second, want at least %d", ErrConfig, p.Gateway, p.Site, p.Rate, MinRate)
 		}

@@ -151,7 +151,7 @@ func flowHash(job uint32, from, to Address, stream uint16) uint32 {
 func choose(conns []*conn, hash uint32) (best *conn) {
 	var top uint32
 	for _, c := range conns {
-		w := hash ^ (uint32(c.peer.Site)<<16|uint32(c.peer.Node))*0x9e3779b1
+		w := hash ^ (uint32(c.peer.Site)<<16|uint32(c.peer.Node))*0x9e3779b1 ^ uint32(c.index)*0x7feb352d
 		w *= 0x85ebca6b
 		w ^= w >> 15
 		w *= 0xc2b2ae35

@@ -20,6 +20,8 @@ type LegStats struct {
 	Gateway bool
 	Peer    Address
 	Job     uint32 // of a process
+	// Association is which of the associations with the gateway it is, from 0.
+	Association uint16
 	LegCounters
 	// Queued counts frames that wait, InFlight bytes that the association has.
 	Queued, InFlight int
@@ -28,7 +30,7 @@ type LegStats struct {
 }
 
 func (c *conn) stats() LegStats {
-	s := LegStats{Gateway: c.role == roleGateway, Peer: c.peer, Job: c.job, SCTP: c.a.Stats()}
+	s := LegStats{Gateway: c.role == roleGateway, Peer: c.peer, Job: c.job, Association: c.index, SCTP: c.a.Stats()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.LegCounters = c.received

@@ -29,7 +29,7 @@ const (
 )
 
 // Greeting is what a peer that connects says about itself in hello. A gateway has its number as
-// Node of From, 0 as Process, and no job.
+// Node of From, the number of the association, from 0, as Process, and no job.
 type Greeting struct {
 	Role        Role
 	From        Address
