@@ -25,7 +25,7 @@ const (
 	MaxRank         = 65534     // number of a rank; its process number is one more
 	MaxRanges       = 4096      // ranges of ranks, and prefixes of addresses, in the file
 	MaxName         = 64        // bytes of a name of a site, gateway or class
-	MinRate         = 8_000     // bits per second
+	MinRate         = 80_000    // bits per second
 	MaxRate         = 1_000e9   // bits per second
 	GatewayNode     = 1<<16 - 1 // number of the node of each site that the gateways' own processes have
 )

@@ -109,25 +109,28 @@ func (f *File) NamedJob(name string, c *Class) uint32 {
 	return f.jobNumber(binary.BigEndian.Uint32(h[:]), c)
 }
 
-// jobNumber makes a job number of class c. Its remainder by the number of classes is the class, so
-// that gateways know the class of a job that they have not been told of.
+// jobNumber makes a job number of class c.
 func (f *File) jobNumber(random uint32, c *Class) uint32 {
-	n, class := uint32(len(f.Classes)+1), uint32(0)
-	if c != nil {
-		class = uint32(c.Number)
+	first, last := f.JobRange(c)
+	return first + random%(last-first+1)
+}
+
+// JobRange returns the numbers of the jobs of a class, which may be nil. Each class has numbers of its own, so that
+// gateways know the class of a job that they have not been told of.
+func (f *File) JobRange(c *Class) (first, last uint32) {
+	width := uint32(MaxJob+1) / uint32(len(f.Classes)+1)
+	if c == nil {
+		return 1, width - 1
 	}
-	steps := (MaxJob + 1) / n // multiples of n below MaxJob+1
-	job := random%steps*n + class
-	if job == 0 { // no job has the number 0
-		return n
-	}
-	return job
+	return uint32(c.Number) * width, uint32(c.Number+1)*width - 1
 }
 
 // JobClass returns the class of a job, or nil.
 func (f *File) JobClass(job uint32) *Class {
-	if i := int(job % uint32(len(f.Classes)+1)); i > 0 && job <= MaxJob {
-		return f.Classes[i-1]
+	for _, c := range f.Classes {
+		if first, last := f.JobRange(c); first <= job && job <= last {
+			return c
+		}
 	}
 	return nil
 }

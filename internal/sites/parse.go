@@ -401,6 +401,9 @@ func (p *parser) class() error {
 	if !goodName(c.Name) {
 		return p.bad("job-class %q: want a name of at most %d letters, digits, - _ or . that begins with a letter", c.Name, MaxName)
 	}
+	if c.Name == "default" {
+		return p.bad("job-class default: want another name, as jobs without a class are called so")
+	}
 	if o := p.f.Class(c.Name); o != nil {
 		return p.bad("job-class %s: already in line %d", c.Name, o.Line)
 	}
@@ -454,7 +457,7 @@ func (p *parser) rate(what string) (int64, error) {
 	word := p.next()
 	v, err := units.ParseRate(word)
 	if err != nil || v < MinRate || v > MaxRate {
-		return 0, p.bad("%s rate %q: want bits per second from 8kbit to 1000gbit, such as 200mbit", what, word)
+		return 0, p.bad("%s rate %q: want bits per second from 80kbit to 1000gbit, such as 200mbit", what, word)
 	}
 	return int64(v), nil
 }

@@ -137,10 +137,11 @@ func TestMistakes(t *testing.T) {
 		{"tcp bits", "site a\ntcp 10.1.2.0/16", `f:2: tcp 10.1.2.0/16: want 10.1.0.0/16, without bits beyond the length`},
 		{"tcp twice", "site a\ntcp 10.1.0.0/16\nsite b\ntcp 10.0.0.0/8", `f:4: tcp 10.0.0.0/8: overlaps 10.1.0.0/16 of site a in line 2`},
 		{"class name", "job-class 1", `f:1: job-class "1": want a name of at most 64 letters, digits, - _ or . that begins with a letter`},
+		{"class default", "job-class default", `f:1: job-class default: want another name, as jobs without a class are called so`},
 		{"class twice", "job-class x\njob-class x", `f:2: job-class x: already in line 1`},
 		{"class word", "job-class x wait 1", `f:1: job-class x "wait": want weight, rate`},
 		{"class weight", "job-class x weight 0", `f:1: job-class x weight "0": want a number from 1 to 1000`},
-		{"class rate", "job-class x rate fast", `f:1: job-class x rate "fast": want bits per second from 8kbit to 1000gbit, such as 200mbit`},
+		{"class rate", "job-class x rate fast", `f:1: job-class x rate "fast": want bits per second from 80kbit to 1000gbit, such as 200mbit`},
 		{"class option twice", "job-class x weight 1 weight 1", `f:1: job-class x: weight twice`},
 		{"no jobs key", "site a\n" + gw(1) + "site b\n" + gw(2), `f: no key for jobs: want a line jobs key-file FILE`},
 		{"leg without sites", ab + "leg", `f:8: leg: want a name of a site after it`},
@@ -152,7 +153,7 @@ func TestMistakes(t *testing.T) {
 		{"leg with empty key", ab + "leg a b key-file", `f:8: leg a b key-file: want the name of a file`},
 		{"leg word", ab + "leg a b key w", `f:8: leg a b "key": want key-file, associations, rate`},
 		{"leg associations", ab + "leg a b key-file w associations 17", `f:8: leg a b associations "17": want a number from 1 to 16`},
-		{"leg rate", ab + "leg a b key-file w rate 1", `f:8: leg a b rate "1": want bits per second from 8kbit to 1000gbit, such as 200mbit`},
+		{"leg rate", ab + "leg a b key-file w rate 1", `f:8: leg a b rate "1": want bits per second from 80kbit to 1000gbit, such as 200mbit`},
 		{"no way", ab, `f:5: no way from site a to site b over at most 5 legs: want a line leg a b key-file FILE, or legs to sites between them`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -19,6 +19,7 @@ type flowKey struct {
 type flow struct {
 	hash          uint32
 	memory        account
+	job           *job
 	process       *conn // that has it among its flows; nil: another gateway
 	leg           *conn
 	q             queue // guarded by the mutex of leg
@@ -56,32 +57,35 @@ func (g *Gateway) mayMake(c *conn, f *frame.Frame) bool {
 }
 
 // route returns the leg for a frame that came from c, or why there is none. mu is held.
-func (g *Gateway) route(c *conn, f *frame.Frame, hash uint32) (to *conn, j *job, why frame.Reason) {
-	if j = g.jobs[f.Job]; j == nil {
-		return nil, nil, frame.UnknownJob
+func (g *Gateway) route(c *conn, f *frame.Frame, hash uint32) (to *conn, why frame.Reason) {
+	if !g.knows(f.Job) {
+		return nil, frame.UnknownJob
 	}
 	if f.Hops == 0 {
-		return nil, j, frame.Loop
+		return nil, frame.Loop
 	}
 	sibling := c.role == roleGateway && c.peer.Site == g.cfg.Site
 	if f.To.Site == g.cfg.Site {
-		if to = j.local[localID(f.To)]; to == nil && !sibling {
+		if j := g.jobs[f.Job]; j != nil {
+			to = j.local[localID(f.To)]
+		}
+		if to == nil && !sibling {
 			to = choose(g.peers[g.cfg.Site], hash)
 		}
 	} else {
 		next := g.nextSite(f.To.Site)
 		switch {
 		case next == 0:
-			return nil, j, frame.UnknownSite
+			return nil, frame.UnknownSite
 		case c.role == roleGateway && next == c.peer.Site:
-			return nil, j, frame.Loop
+			return nil, frame.Loop
 		}
 		to = choose(g.peers[next], hash)
 	}
 	if to == nil {
-		return nil, j, frame.Unreachable
+		return nil, frame.Unreachable
 	}
-	return to, j, 0
+	return to, 0
 }
 
 // onFrame implements host: it forwards the frame.
@@ -139,7 +143,7 @@ func (g *Gateway) admit(c *conn, f *frame.Frame) (*flow, frame.Reason) {
 	k := flowKey{f.Job, f.From, f.To, f.Stream}
 	e := g.flows[k]
 	hash := flowHash(f.Job, f.From, f.To, f.Stream)
-	to, j, why := g.route(c, f, hash)
+	to, why := g.route(c, f, hash)
 	if why != 0 {
 		return nil, why
 	}
@@ -148,6 +152,9 @@ func (g *Gateway) admit(c *conn, f *frame.Frame) (*flow, frame.Reason) {
 			return nil, frame.TooManyFlows
 		}
 		e = g.newFlow()
+		j := g.needJob(f.Job)
+		j.flows++
+		e.job = j
 		e.hash, e.leg, e.q.class = hash, to, j.class
 		e.memory.limit, e.memory.above = int64(g.cfg.FlowMemory), &j.memory
 		if c.role == frame.RoleNode {
@@ -188,7 +195,9 @@ func (g *Gateway) forget() {
 		if e.process != nil {
 			e.process.flows--
 		}
-		e.process, e.leg, e.memory.above, e.frames, e.bytes = nil, nil, nil, 0, 0
+		e.job.flows--
+		g.leaveJob(e.job)
+		e.job, e.process, e.leg, e.memory.above, e.frames, e.bytes = nil, nil, nil, nil, 0, 0
 		if len(g.spare) < maxSpare {
 			g.spare = append(g.spare, e)
 		}

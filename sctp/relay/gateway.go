@@ -48,14 +48,6 @@ type Gateway struct {
 	legs []*conn // of the timer
 }
 
-// job is a job that the gateway relays for.
-type job struct {
-	key    []byte
-	class  uint8
-	memory account
-	local  map[uint32]*conn // processes of this site: node<<16 | process
-}
-
 // NewGateway makes a gateway and begins to connect to its peers. It does not wait for them. Errors: ErrConfig, and
 // those of sctp.Transport.Listen.
 func NewGateway(cfg GatewayConfig) (*Gateway, error) {
@@ -116,44 +108,6 @@ func NewGateway(cfg GatewayConfig) (*Gateway, error) {
 	return g, nil
 }
 
-// AddJob lets the gateway relay for a job whose processes prove that they know key. It replaces the key of a job that
-// it knows, and the class of flows that begin later. Errors: ErrConfig.
-func (g *Gateway) AddJob(id uint32, key []byte, o JobOptions) error {
-	if err := checkJob(id, key); err != nil {
-		return err
-	}
-	class, err := g.cfg.classOf(id, o.Class)
-	if err != nil {
-		return err
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if j := g.jobs[id]; j != nil {
-		j.key, j.class = slices.Clone(key), class
-		return nil
-	}
-	j := &job{key: slices.Clone(key), class: class, local: make(map[uint32]*conn)}
-	j.memory.limit, j.memory.above = int64(g.cfg.JobMemory), &g.memory
-	g.jobs[id] = j
-	return nil
-}
-
-// RemoveJob ends the legs of the processes of a job, and forgets it.
-func (g *Gateway) RemoveJob(id uint32) {
-	g.mu.Lock()
-	var legs []*conn
-	if j := g.jobs[id]; j != nil {
-		for _, c := range j.local {
-			legs = append(legs, c)
-		}
-		delete(g.jobs, id)
-	}
-	g.mu.Unlock()
-	for _, c := range legs {
-		c.a.Abort(fmt.Sprintf("relay: job %d was removed", id))
-	}
-}
-
 // identity implements host.
 func (g *Gateway) identity() (site, gateway uint16, incarnation uint32) {
 	return g.cfg.Site, g.cfg.Number, g.incarnation
@@ -167,14 +121,10 @@ func (g *Gateway) keyOf(p *frame.Greeting) (key []byte, err error) {
 	case p.Site != g.cfg.Site:
 		err = fmt.Errorf("relay: this is site %d, not %d", g.cfg.Site, p.Site)
 	case p.Role == frame.RoleNode:
-		j := g.jobs[p.Job]
-		switch {
-		case p.From.Site != g.cfg.Site || !valid(p.From):
+		if p.From.Site != g.cfg.Site || !valid(p.From) {
 			err = fmt.Errorf("relay: process %v is not of site %d", p.From, g.cfg.Site)
-		case j == nil:
+		} else if key = g.jobKey(p.Job); key == nil {
 			err = fmt.Errorf("relay: unknown job %d", p.Job)
-		default:
-			key = j.key
 		}
 	case p.Role == roleGateway:
 		for i := range g.cfg.Peers {
@@ -218,11 +168,12 @@ func (g *Gateway) add(c *conn) (former *conn, err error) {
 		return nil, ErrClosed
 	}
 	if c.role == frame.RoleNode {
-		j := g.jobs[c.job]
-		if j == nil {
+		if !g.knows(c.job) {
 			return nil, fmt.Errorf("relay: unknown job %d", c.job)
 		}
-		former = j.local[localID(c.peer)]
+		if j := g.jobs[c.job]; j != nil {
+			former = j.local[localID(c.peer)]
+		}
 	} else {
 		t := g.trunks[trunkID(c.peer.Site, c.peer.Node)]
 		if t == nil { // another one listens at the address of a peer
@@ -246,7 +197,7 @@ func (g *Gateway) add(c *conn) (former *conn, err error) {
 	c.attached = true
 	g.conns = append(g.conns, c)
 	if c.role == frame.RoleNode {
-		g.jobs[c.job].local[localID(c.peer)] = c
+		g.needJob(c.job).local[localID(c.peer)] = c
 	} else {
 		g.peers[c.peer.Site] = append(g.peers[c.peer.Site], c)
 	}
@@ -278,6 +229,7 @@ func (g *Gateway) remove(c *conn) {
 	if c.role == frame.RoleNode {
 		if j := g.jobs[c.job]; j != nil && j.local[localID(c.peer)] == c {
 			delete(j.local, localID(c.peer))
+			g.leaveJob(j)
 		}
 	} else {
 		g.peers[c.peer.Site] = slices.DeleteFunc(g.peers[c.peer.Site], same)
@@ -373,7 +325,7 @@ func (g *Gateway) Close() error {
 func (g *Gateway) Stats() GatewayStats {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := GatewayStats{GatewayCounters: g.counters, Held: g.memory.held.Load(), Classes: g.classStats()}
+	s := GatewayStats{GatewayCounters: g.counters, Held: g.memory.held.Load(), Jobs: len(g.jobs), Classes: g.classStats()}
 	for _, c := range g.conns {
 		s.Legs = append(s.Legs, c.stats())
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp"
-	"github.com/weftstack/weft/sctp/relay/frame"
 )
 
 const (
@@ -52,6 +51,9 @@ type GatewayConfig struct {
 
 	// Jobs has the keys of the jobs that the gateway relays for; see Gateway.AddJob, too.
 	Jobs map[uint32][]byte
+	// JobKey, if not nil, returns the key of a job that is not in Jobs, or nil if there is no such job. It
+	// must not block. Frames of other sites' gateways are relayed for all jobs then.
+	JobKey func(job uint32) []byte
 	// Peers are the gateways that it has legs to, Routes the sites through which other sites
 	// are reached: by destination, the next site, which has peers.
 	Peers  []Peer
@@ -144,14 +146,4 @@ func (c *GatewayConfig) check() error {
 // connects reports whether this side connects to p.
 func (c *GatewayConfig) connects(p Peer) bool {
 	return c.Site < p.Site || c.Site == p.Site && c.Number < p.Gateway
-}
-
-func checkJob(job uint32, key []byte) error {
-	switch {
-	case job == 0 || job > frame.MaxJob:
-		return fmt.Errorf("%w: job %d, want 1 to %d", ErrConfig, job, frame.MaxJob)
-	case len(key) < MinKey:
-		return fmt.Errorf("%w: key of job %d of %d bytes, want at least %d", ErrConfig, job, len(key), MinKey)
-	}
-	return nil
 }

@@ -146,6 +146,8 @@ type FlowStats struct {
 // GatewayStats is a snapshot of a gateway.
 type GatewayStats struct {
 	GatewayCounters
+	// Jobs counts those that were added, or have processes or flows.
+	Jobs    int
 	Held    int64 // memory of all frames in bytes
 	Legs    []LegStats
 	Flows   []FlowStats
