@@ -82,7 +82,7 @@ type event struct {
 	pkt     []byte
 }
 
-// Fabric is a number of networks, each joining all hosts. It is not safe for
+// Fabric is a number of networks, each joining hosts. It is not safe for
 // concurrent use.
 type Fabric struct {
 	ports  [][]port // by network and host
@@ -93,19 +93,27 @@ type Fabric struct {
 
 // NewFabric returns nets networks of hosts hosts with the same parameters.
 func NewFabric(nets, hosts int, p Params, seed uint64) *Fabric {
-	f := &Fabric{ports: make([][]port, nets)}
-	for n := range f.ports {
-		f.ports[n] = make([]port, hosts)
-		for h := range f.ports[n] {
-			pt := &f.ports[n][h]
-			pt.flows = make([]flow, hosts)
-			for to := range pt.flows {
-				pt.flows[to].rng = rand.NewPCG(seed, uint64(n)<<40|uint64(h)<<20|uint64(to))
-			}
-			pt.set(p)
-		}
+	f := new(Fabric)
+	for range nets {
+		f.AddNet(hosts, p, seed)
 	}
 	return f
+}
+
+// AddNet adds a network of hosts hosts, and returns its number.
+func (f *Fabric) AddNet(hosts int, p Params, seed uint64) int {
+	n := len(f.ports)
+	ports := make([]port, hosts)
+	for h := range ports {
+		pt := &ports[h]
+		pt.flows = make([]flow, hosts)
+		for to := range pt.flows {
+			pt.flows[to].rng = rand.NewPCG(seed, uint64(n)<<40|uint64(h)<<20|uint64(to))
+		}
+		pt.set(p)
+	}
+	f.ports = append(f.ports, ports)
+	return n
 }
 
 func (pt *port) set(p Params) {
@@ -120,11 +128,11 @@ func (pt *port) set(p Params) {
 	}
 }
 
-// Nets and Hosts return the dimensions.
+// Nets returns the number of networks.
 func (f *Fabric) Nets() int { return len(f.ports) }
 
-// Hosts returns the number of hosts.
-func (f *Fabric) Hosts() int { return len(f.ports[0]) }
+// Hosts returns the number of hosts of a network.
+func (f *Fabric) Hosts(net int) int { return len(f.ports[net]) }
 
 // Params returns the parameters of one port.
 func (f *Fabric) Params(net, host int) Params { return f.ports[net][host].params }
@@ -157,6 +165,9 @@ func (f *Fabric) SetFlowParams(net, from, to int, p Params) {
 // SetCut cuts a host off one network, or joins it again. Packets under way to a
 // host that is cut off are lost.
 func (f *Fabric) SetCut(net, host int, cut bool) { f.ports[net][host].cut = cut }
+
+// IsCut reports whether a host is cut off one network.
+func (f *Fabric) IsCut(net, host int) bool { return f.ports[net][host].cut }
 
 // Stats returns the counters of one port.
 func (f *Fabric) Stats(net, host int) Stats { return f.ports[net][host].stats }
@@ -274,8 +285,9 @@ func (f *Fabric) Next() (Time, bool) {
 }
 
 // Advance moves the time to now and passes every packet that has arrived by then
-// to deliver, in order of arrival. deliver must not keep pkt.
-func (f *Fabric) Advance(now Time, deliver func(net, from, to int, pkt []byte)) {
+// to deliver, in order of arrival, with the time at which it arrived. deliver must not
+// keep pkt; it may inject packets at that time, as a router between networks does.
+func (f *Fabric) Advance(now Time, deliver func(at Time, net, from, to int, pkt []byte)) {
 	for len(f.events) > 0 && f.events[0].at <= now {
 		e := heap.Pop(&f.events).(*event)
 		src, dst := &f.ports[e.net][e.from], &f.ports[e.net][e.to]
@@ -292,7 +304,7 @@ func (f *Fabric) Advance(now Time, deliver func(net, from, to int, pkt []byte)) 
 			src.stats.Overflowed++
 		default:
 			src.stats.Delivered++
-			deliver(e.net, e.from, e.to, e.pkt)
+			deliver(e.at, e.net, e.from, e.to, e.pkt)
 		}
 		f.free = append(f.free, e)
 	}

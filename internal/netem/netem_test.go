@@ -45,7 +45,7 @@ func (h *harness) drain() {
 			return
 		}
 		h.now = max(h.now, at)
-		h.f.Advance(h.now, func(net, from, to int, pkt []byte) {
+		h.f.Advance(h.now, func(_ Time, net, from, to int, pkt []byte) {
 			h.arrivals = append(h.arrivals, arrival{h.now, net, to, from, pkt[len(pkt)-1]})
 		})
 	}
@@ -211,7 +211,7 @@ func TestSameSeedSameFate(t *testing.T) {
 		for i := range 200 {
 			f.Inject(Time(i)*1000, 0, 0, 1, []byte{0x45, 1, 2, 3, byte(i), 19: 0, 40: 7})
 		}
-		f.Advance(math.MaxInt64, func(_, _, _ int, pkt []byte) { fmt.Fprintf(&b, "%x ", pkt) })
+		f.Advance(math.MaxInt64, func(_ Time, _, _, _ int, pkt []byte) { fmt.Fprintf(&b, "%x ", pkt) })
 		return b.String()
 	}
 	if first, again := run(7), run(7); first != again {
@@ -308,7 +308,7 @@ func ExampleFabric() {
 	f := NewFabric(1, 2, Params{Rate: 1e9, Delay: 25 * time.Microsecond}, 1)
 	f.Inject(0, 0, 0, 1, make([]byte, 1250))
 	for at, ok := f.Next(); ok; at, ok = f.Next() {
-		f.Advance(at, func(net, from, to int, pkt []byte) {
+		f.Advance(at, func(_ Time, net, from, to int, pkt []byte) {
 			fmt.Printf("%d bytes from host %d to host %d after %v\n", len(pkt), from, to, time.Duration(at))
 		})
 	}
@@ -325,7 +325,7 @@ func TestFabricAllocatesNothing(t *testing.T) {
 			f.Inject(now, 0, 0, 1, pkt)
 		}
 		now += 2_000_000
-		f.Advance(now, func(int, int, int, []byte) {})
+		f.Advance(now, func(Time, int, int, int, []byte) {})
 	}
 	for range 100 {
 		send()
@@ -363,6 +363,6 @@ func BenchmarkFabric(b *testing.B) {
 	for b.Loop() {
 		now += 12_000
 		f.Inject(now, 0, 0, 1, pkt)
-		f.Advance(now, func(int, int, int, []byte) {})
+		f.Advance(now, func(Time, int, int, int, []byte) {})
 	}
 }

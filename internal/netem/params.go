@@ -1,6 +1,7 @@
 package netem
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -112,6 +113,33 @@ func (p *Params) Set(name, value string) error {
 		err = fmt.Errorf("unknown parameter %q", name)
 	}
 	return err
+}
+
+// ParseLink changes p as a description of a link says: a rate, a delay, and pairs of the name
+// and the value of a parameter, in any order, as in "1gbit 9ms loss 1% queue 1MiB".
+func (p *Params) ParseLink(s string) error {
+	words := strings.Fields(s)
+	if len(words) == 0 {
+		return errors.New(`want a link, such as "1gbit 9ms loss 1%"`)
+	}
+	for len(words) > 0 {
+		name, value, n := words[0], "", 1
+		switch _, err := time.ParseDuration(words[0]); {
+		case strings.HasSuffix(strings.ToLower(words[0]), "bit"):
+			name, value = "rate", words[0]
+		case err == nil:
+			name, value = "delay", words[0]
+		case len(words) == 1:
+			return fmt.Errorf("%q: %q is no rate, no delay and no parameter with a value", s, words[0])
+		default:
+			value, n = words[1], 2
+		}
+		if err := p.Set(name, value); err != nil {
+			return fmt.Errorf("%q: %w", s, err)
+		}
+		words = words[n:]
+	}
+	return nil
 }
 
 func parseQueue(s string) (int, error) {

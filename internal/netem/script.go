@@ -8,21 +8,43 @@ import (
 	"time"
 )
 
-// Change is one command to a running fabric:
+// Change is one command to a running network. To networks that join all hosts, which are
+// counted from 0:
 //
 //	cut [net N] [host H]
 //	restore [net N] [host H]
 //	set [net N] [host H] [to H] NAME VALUE …
 //
-// Without net or host it means all of them. What is set with "to" holds for what
-// the host sends to that one only, until something is set without.
+// To sites, whose parts are counted from 1:
+//
+//	cut [lan | wan [W]] [site S] [host H | gateway G]
+//	restore [lan | wan [W]] [site S] [host H | gateway G]
+//	set lan [site S] [host H | gateway G] [to H] NAME VALUE …
+//	set wan [W] [site S] [to S] NAME VALUE …
+//	kill [site S] [gateway G]
+//	start [site S] [gateway G]
+//
+// What is not named means all of them. What is set with "to" holds for what the host, or
+// the site, sends to that one only, until something is set without.
 type Change struct {
 	verb      string
 	net, host int // -1: all
 	to        int // -1: all
 	set       []string
 	text      string
+
+	lan, wan              bool // neither: both
+	wanNet, site, gateway int  // 0: all
 }
+
+// The verbs of commands.
+const (
+	verbCut     = "cut"
+	verbRestore = "restore"
+	verbSet     = "set"
+	verbKill    = "kill"
+	verbStart   = "start"
+)
 
 // ParseChange parses a command.
 func ParseChange(s string) (Change, error) {
@@ -31,28 +53,17 @@ func ParseChange(s string) (Change, error) {
 	if len(words) == 0 {
 		return c, fmt.Errorf("an empty command")
 	}
-	c.verb, words = words[0], words[1:]
-	for len(words) >= 2 && (words[0] == "net" || words[0] == "host" || words[0] == "to" && c.verb == "set") {
-		n, err := strconv.Atoi(words[1])
-		if err != nil || n < 0 {
-			return c, fmt.Errorf("%q: %s %q is not a number", s, words[0], words[1])
-		}
-		switch words[0] {
-		case "net":
-			c.net = n
-		case "host":
-			c.host = n
-		default:
-			c.to = n
-		}
-		words = words[2:]
+	c.verb = words[0]
+	words, err := c.parseWhere(words[1:])
+	if err != nil {
+		return c, fmt.Errorf("%q: %w", s, err)
 	}
 	switch c.verb {
-	case "cut", "restore":
+	case verbCut, verbRestore, verbKill, verbStart:
 		if len(words) > 0 {
 			return c, fmt.Errorf("%q: unexpected %q", s, words[0])
 		}
-	case "set":
+	case verbSet:
 		if len(words) == 0 || len(words)%2 != 0 {
 			return c, fmt.Errorf("%q: want pairs of a name and a value", s)
 		}
@@ -67,41 +78,107 @@ func ParseChange(s string) (Change, error) {
 			}
 		}
 	default:
-		return c, fmt.Errorf("%q: unknown command %q (want cut, restore or set)", s, c.verb)
+		return c, fmt.Errorf("%q: unknown command %q (want cut, restore, set, kill or start)", s, c.verb)
 	}
 	return c, nil
 }
 
-// Check reports whether the command fits the dimensions of f.
+// parseWhere parses what the command is about, and returns the words behind that.
+func (c *Change) parseWhere(words []string) ([]string, error) {
+	number := func() (int, error) {
+		n, err := strconv.Atoi(words[1])
+		if err != nil || n < 0 {
+			return 0, fmt.Errorf("%s %q is not a number", words[0], words[1])
+		}
+		return n, nil
+	}
+	for len(words) > 0 {
+		var to *int
+		switch words[0] {
+		case "lan":
+			c.lan, words = true, words[1:]
+			continue
+		case "wan":
+			c.wan = true
+			if len(words) == 1 || !isNumber(words[1]) {
+				words = words[1:]
+				continue
+			}
+			to = &c.wanNet
+		case "net":
+			to = &c.net
+		case "host":
+			to = &c.host
+		case "site":
+			to = &c.site
+		case "gateway":
+			to = &c.gateway
+		case "to":
+			if c.verb != verbSet {
+				return words, nil
+			}
+			to = &c.to
+		default:
+			return words, nil
+		}
+		if len(words) == 1 {
+			return words, nil
+		}
+		n, err := number()
+		if err != nil {
+			return nil, err
+		}
+		if to != &c.net && to != &c.host && to != &c.to && n == 0 {
+			return nil, fmt.Errorf("%s 0: counted from 1", words[0])
+		}
+		*to, words = n, words[2:]
+	}
+	return words, nil
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.Atoi(s)
+	return err == nil
+}
+
+// Check reports whether the command is one to networks that join all hosts, and fits
+// their dimensions.
 func (c Change) Check(nets, hosts int) error {
+	if c.lan || c.wan || c.site > 0 || c.gateway > 0 || c.verb == verbKill || c.verb == verbStart {
+		return fmt.Errorf("%q: there are no sites (want cut, restore or set, with net and host)", c.text)
+	}
 	if c.net >= nets || c.host >= hosts || c.to >= hosts {
 		return fmt.Errorf("%q: there are %d networks and %d hosts, counted from 0", c.text, nets, hosts)
 	}
 	return nil
 }
 
-// Apply carries the command out.
+// Apply carries out a command to networks that join all hosts.
 func (c Change) Apply(f *Fabric) error {
-	if err := c.Check(f.Nets(), f.Hosts()); err != nil {
+	if err := c.Check(f.Nets(), f.Hosts(0)); err != nil {
 		return err
 	}
 	for n := range f.Nets() {
-		for h := range f.Hosts() {
-			if c.net >= 0 && c.net != n || c.host >= 0 && c.host != h {
-				continue
-			}
-			if c.verb != "set" {
-				f.SetCut(n, h, c.verb == "cut")
-				continue
-			}
-			if c.to >= 0 {
-				f.SetFlowParams(n, h, c.to, c.change(f.FlowParams(n, h, c.to)))
-			} else {
-				f.SetParams(n, h, c.change(f.Params(n, h)))
+		for h := range f.Hosts(n) {
+			if (c.net < 0 || c.net == n) && (c.host < 0 || c.host == h) {
+				c.applyTo(f, n, h, c.to)
 			}
 		}
 	}
 	return nil
+}
+
+// applyTo carries the command out at one port, or for what it sends to one other: to, if
+// it is not negative.
+func (c Change) applyTo(f *Fabric, net, port, to int) {
+	switch {
+	case c.verb != verbSet:
+		f.SetCut(net, port, c.verb == verbCut)
+	case to >= 0:
+		f.SetFlowParams(net, port, to, c.change(f.FlowParams(net, port, to)))
+	default:
+		f.SetParams(net, port, c.change(f.Params(net, port)))
+	}
 }
 
 // change returns p with what the command sets.
