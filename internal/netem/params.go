@@ -123,7 +123,8 @@ func (p *Params) ParseLink(s string) error {
 		return errors.New(`want a link, such as "1gbit 9ms loss 1%"`)
 	}
 	for len(words) > 0 {
-		name, value, n := words[0], "", 1
+		var name, value string
+		n := 1
 		switch _, err := time.ParseDuration(words[0]); {
 		case strings.HasSuffix(strings.ToLower(words[0]), "bit"):
 			name, value = "rate", words[0]
@@ -132,7 +133,7 @@ func (p *Params) ParseLink(s string) error {
 		case len(words) == 1:
 			return fmt.Errorf("%q: %q is no rate, no delay and no parameter with a value", s, words[0])
 		default:
-			value, n = words[1], 2
+			name, value, n = words[0], words[1], 2
 		}
 		if err := p.Set(name, value); err != nil {
 			return fmt.Errorf("%q: %w", s, err)

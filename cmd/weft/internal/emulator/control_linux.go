@@ -56,7 +56,7 @@ func (em *emulation) command(line string) (answer string, err error) {
 	if strings.TrimSpace(line) == "stats" {
 		var stats []portStats
 		err := em.do(func(f *netem.Fabric) error {
-			stats = allStats(f)
+			stats = em.plan.stats(f)
 			return nil
 		})
 		if err != nil {
@@ -69,7 +69,10 @@ func (em *emulation) command(line string) (answer string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return "ok", em.do(c.Apply)
+	if err := em.do(func(f *netem.Fabric) error { return em.plan.apply(c, f) }); err != nil {
+		return "", err
+	}
+	return "ok", em.changeDaemons(c)
 }
 
 // do has the loop call f.

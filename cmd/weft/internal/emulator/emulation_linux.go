@@ -26,20 +26,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// emulator moves packets between the hosts' TUN interfaces.
+// emulation moves packets between the hosts' TUN interfaces.
 type emulation struct {
-	hosts   []*emHost
+	plan    *plan
+	hosts   []*emHost // by index of the nodes of the plan
 	fabric  *netem.Fabric
 	start   time.Time
 	steps   []netem.Step // not yet due, in order
+	from    netem.Time   // when the steps behind those of time 0 begin to count; negative: not yet
+	daemons *daemons     // nil: there are none
 	changes chan changeRequest
 	wake    int // eventfd: changes are waiting, or it is over
 	over    atomic.Bool
 	ended   chan struct{}
+	cross   *crossTraffic // nil: there is none
 
 	polls []unix.PollFd
 	buf   []byte
-	out   *netem.Joiner // to host i / networks in network i % networks
+	out   *netem.Joiner // to interface i of the plan
 	whole bool          // packets are not joined
 	drops uint64        // packets that a TUN interface did not take, or frames that made no sense
 	pcap  *pcapgo.Writer
@@ -52,7 +56,18 @@ func run(o *options, commands [][]string) (int, error) {
 	if os.Geteuid() != 0 {
 		return cli.ExitFail, errors.New("creating network namespaces requires root")
 	}
-	placed, argv := o.placement(commands)
+	if o.sites > 0 {
+		var remove func()
+		var err error
+		if o.dir, remove, err = sitesDir(o.dir); err != nil {
+			return cli.ExitFail, err
+		}
+		defer remove()
+		if err := o.writeSites(o.dir); err != nil {
+			return cli.ExitFail, err
+		}
+	}
+	placed, argv := o.placement(o.withSitesFile(commands))
 	for i := range argv {
 		path, err := exec.LookPath(argv[i][0])
 		if err != nil {
@@ -86,21 +101,39 @@ func run(o *options, commands [][]string) (int, error) {
 		timer := time.AfterFunc(o.timeout, func() { stop(fmt.Errorf("the commands did not end within %v", o.timeout)) })
 		defer timer.Stop()
 	}
-	names := make([]string, o.hosts)
-	for i, h := range em.hosts {
-		names[i] = h.name
+	var names, gateways []string
+	for i, n := range em.plan.nodes {
+		switch n.kind {
+		case kindHost:
+			names = append(names, em.hosts[i].name)
+		case kindGateway:
+			gateways = append(gateways, em.hosts[i].name)
+		}
 	}
-	frugal := o.frugalEnv(len(placed), runtime.NumCPU(), os.Getenv)
+	go em.loop()
+	defer em.stop()
+	if err := em.prepare(ctx, o); err != nil {
+		return cli.ExitFail, err
+	}
+	busy := len(placed)
+	if o.daemons == "yes" {
+		busy += len(gateways)
+	}
+	frugal := o.frugalEnv(busy, runtime.NumCPU(), os.Getenv)
 	j := &launch.PlacedJob{
 		N: len(placed), Env: o.env, Prefix: o.prefix, Verbose: o.verbose,
 		Command: func(rank int) []string { return argv[rank] },
 		Start:   func(rank int, start func() error) error { return em.hosts[placed[rank]].do(start) },
 		HostEnv: func(rank int) []string {
-			addrs := o.hostAddrs(placed[rank])
-			return append([]string{
-				"WEFT_NET_HOST=" + strconv.Itoa(placed[rank]), "WEFT_NET_HOSTS=" + strconv.Itoa(o.hosts),
-				"WEFT_NET_ADDRS=" + addrs, "WEFT_NET_NAMES=" + strings.Join(names, ","), "WEFT_ADDRS=" + addrs,
-			}, frugal...)
+			n := &em.plan.nodes[placed[rank]]
+			env := []string{
+				"WEFT_NET_HOST=" + strconv.Itoa(placed[rank]), "WEFT_NET_HOSTS=" + strconv.Itoa(o.allHosts()),
+				"WEFT_NET_ADDRS=" + n.addrs(), "WEFT_NET_NAMES=" + strings.Join(names, ","), "WEFT_ADDRS=" + n.addrs(),
+			}
+			if o.sites > 0 {
+				env = append(env, o.siteEnv(n, gateways)...)
+			}
+			return append(env, frugal...)
 		},
 	}
 	for rank, host := range placed {
@@ -108,11 +141,12 @@ func run(o *options, commands [][]string) (int, error) {
 			j.Main = rank + 1
 		}
 	}
-	go em.loop()
 	status, err := j.Run(ctx, signals)
+	em.cleanUp()
 	em.stop()
 	if o.stats {
-		printStats(em.fabric)
+		em.plan.printStats(os.Stderr, em.fabric)
+		em.cross.print(os.Stderr)
 	}
 	if em.drops > 0 {
 		fmt.Fprintf(os.Stderr, "weft net: %d packets were dropped by a host's interface\n", em.drops)
@@ -125,8 +159,9 @@ func newEmulation(o *options) (*emulation, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("eventfd", err)
 	}
+	p := o.plan()
 	em := &emulation{
-		fabric: netem.NewFabric(o.nets, o.hosts, o.params, o.seed), wake: wake,
+		plan: p, fabric: p.fabric(o), wake: wake, from: -1,
 		changes: make(chan changeRequest, 16), ended: make(chan struct{}),
 		buf: make([]byte, netem.OffloadHeader+netem.MaxPacket), whole: !o.offload,
 	}
@@ -137,8 +172,8 @@ func newEmulation(o *options) (*emulation, error) {
 		}
 	}
 	em.polls = []unix.PollFd{{Fd: int32(wake), Events: unix.POLLIN}}
-	for i := range o.hosts {
-		h, err := newHost(i, o)
+	for i := range p.nodes {
+		h, err := newHost(&p.nodes[i], o)
 		if err != nil {
 			em.close()
 			return nil, err
@@ -174,7 +209,9 @@ func (em *emulation) close() {
 
 // stop ends the loop and waits for it.
 func (em *emulation) stop() {
-	em.over.Store(true)
+	if em.over.Swap(true) {
+		return
+	}
 	em.ring()
 	<-em.ended
 	if em.file != nil {
@@ -221,8 +258,8 @@ func (em *emulation) now() netem.Time { return netem.Time(time.Since(em.start)) 
 // timeout returns how long nothing is due; nil is for ever.
 func (em *emulation) timeout() *unix.Timespec {
 	at, ok := em.fabric.Next()
-	if len(em.steps) > 0 {
-		if step := netem.Time(em.steps[0].After); !ok || step < at {
+	if len(em.steps) > 0 && em.from >= 0 {
+		if step := em.from + netem.Time(em.steps[0].After); !ok || step < at {
 			at, ok = step, true
 		}
 	}
@@ -238,8 +275,7 @@ const readBatch = 32
 
 // read takes in what one TUN interface holds.
 func (em *emulation) read(now netem.Time, i int) {
-	nets := em.fabric.Nets()
-	host, network := i/nets, i%nets
+	t := em.plan.taps[i]
 	fd := int(em.polls[1+i].Fd)
 	for range readBatch {
 		n, err := unix.Read(fd, em.buf)
@@ -247,16 +283,26 @@ func (em *emulation) read(now netem.Time, i int) {
 			return
 		}
 		if !netem.Split(em.buf[:n], func(pkt []byte) {
-			em.fabric.Inject(now, network, host, destination(network, pkt), pkt)
+			em.fabric.Inject(now, t.net, t.port, em.plan.next(em.fabric, t, pkt), pkt)
 		}) {
 			em.drops++
 		}
 	}
 }
 
-// deliver has a packet written to the TUN interface of its destination.
-func (em *emulation) deliver(network, _, to int, pkt []byte) {
-	em.out.Add(to*em.fabric.Nets()+network, pkt)
+// deliver has a packet written to the TUN interface of its destination, or sent on if it has
+// come to a router.
+func (em *emulation) deliver(at netem.Time, network, _, to int, pkt []byte) {
+	i := em.plan.tapAt(network, to)
+	if i < 0 {
+		if next, from, to, ok := em.plan.forward(network, to, pkt); ok {
+			em.fabric.Inject(at, next, from, to, pkt)
+		} else {
+			em.drops++
+		}
+		return
+	}
+	em.out.Add(i, pkt)
 	if em.whole {
 		em.out.Flush()
 	}
@@ -275,10 +321,18 @@ func (em *emulation) write(to int, frame []byte, packets int) {
 	}
 }
 
-// due carries out the steps whose time has come.
+// due carries out the steps whose time has come. Those of time 0 are due at once, the others
+// count from when the commands start.
 func (em *emulation) due(now netem.Time) {
-	for len(em.steps) > 0 && netem.Time(em.steps[0].After) <= now {
-		em.steps[0].Apply(em.fabric) // checked at the start
+	for len(em.steps) > 0 {
+		step := em.steps[0]
+		if step.After > 0 && (em.from < 0 || em.from+netem.Time(step.After) > now) {
+			return
+		}
+		em.plan.apply(step.Change, em.fabric) // checked at the start
+		if em.daemons != nil {
+			go em.reportDaemons(step.Change)
+		}
 		em.steps = em.steps[1:]
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,15 +28,15 @@ type emHost struct {
 	calls chan func()
 }
 
-// newHost makes a namespace with one TUN interface per network.
-func newHost(index int, o *options) (*emHost, error) {
-	h := &emHost{name: fmt.Sprintf("weft-%d-%d", os.Getpid(), index), calls: make(chan func())}
+// newHost makes a namespace with one TUN interface for each network that it is in.
+func newHost(n *planNode, o *options) (*emHost, error) {
+	h := &emHost{name: fmt.Sprintf("weft-%d-%s", os.Getpid(), n.name), calls: make(chan func())}
 	made := make(chan error)
 	go func() {
 		// The thread ends with the goroutine: nothing else must run in this
 		// namespace, and a parent-death signal waits for the thread's end.
 		runtime.LockOSThread()
-		err := h.enter(index, o)
+		err := h.enter(n, o)
 		made <- err
 		if err != nil {
 			return
@@ -45,36 +47,35 @@ func newHost(index int, o *options) (*emHost, error) {
 	}()
 	if err := <-made; err != nil {
 		h.close()
-		return nil, fmt.Errorf("host %d: %w", index, err)
+		return nil, fmt.Errorf("host %s: %w", n.name, err)
 	}
 	return h, nil
 }
 
 // enter moves the calling thread into a new namespace and furnishes it.
-func (h *emHost) enter(index int, o *options) error {
+func (h *emHost) enter(n *planNode, o *options) error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return os.NewSyscallError("unshare", err)
 	}
 	if err := h.publish(); err != nil {
 		return err
 	}
-	if err := setInterface("lo", nil, 0); err != nil {
+	if err := setInterface("lo", netip.Prefix{}, 0); err != nil {
 		return err
 	}
-	for n := range o.nets {
-		name := "weft" + strconv.Itoa(n)
+	for i, f := range n.ifaces {
+		name := "weft" + strconv.Itoa(i)
 		fd, udp, err := openTUN(name, o.offload)
 		if err != nil {
 			return err
 		}
 		h.udp = udp
 		h.tuns = append(h.tuns, fd)
-		addr := hostAddr(n, index)
-		if err := setInterface(name, &addr, o.params.MTU); err != nil {
+		if err := setInterface(name, f.prefix(), f.mtu); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		if o.cc != "" {
-			if err := setCongestionControl(name, n, index, o.cc); err != nil {
+			if err := setCongestionControl(name, f.prefix(), o.cc); err != nil {
 				return err
 			}
 		}
@@ -148,18 +149,18 @@ func openTUN(name string, offload bool) (fd int, udp bool, err error) {
 }
 
 // setInterface brings an interface up, with an address and an MTU where given.
-func setInterface(name string, addr *[4]byte, mtu int) error {
+func setInterface(name string, addr netip.Prefix, mtu int) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return os.NewSyscallError("socket", err)
 	}
 	defer unix.Close(fd)
-	if addr != nil {
+	if addr.IsValid() {
 		for _, set := range []struct {
 			call string
 			code uint
 			ip   [4]byte
-		}{{"SIOCSIFADDR", unix.SIOCSIFADDR, *addr}, {"SIOCSIFNETMASK", unix.SIOCSIFNETMASK, [4]byte{255, 255, 255, 0}}} {
+		}{{"SIOCSIFADDR", unix.SIOCSIFADDR, addr.Addr().As4()}, {"SIOCSIFNETMASK", unix.SIOCSIFNETMASK, [4]byte(net.CIDRMask(addr.Bits(), 32))}} {
 			if err := ioctlAddr(fd, set.code, name, set.ip); err != nil {
 				return os.NewSyscallError(set.call, err)
 			}
@@ -188,10 +189,8 @@ func setInterface(name string, addr *[4]byte, mtu int) error {
 
 // setCongestionControl has TCP use an algorithm on the route into a network: a
 // namespace may not choose its default, but a route may name any.
-func setCongestionControl(dev string, network, host int, cc string) error {
-	from, to := hostAddr(network, host), hostAddr(network, -1)
-	cmd := exec.Command("ip", "route", "replace", fmt.Sprintf("%d.%d.%d.%d/24", to[0], to[1], to[2], to[3]),
-		"dev", dev, "src", fmt.Sprintf("%d.%d.%d.%d", from[0], from[1], from[2], from[3]), "congctl", cc)
+func setCongestionControl(dev string, addr netip.Prefix, cc string) error {
+	cmd := exec.Command("ip", "route", "replace", addr.Masked().String(), "dev", dev, "src", addr.Addr().String(), "congctl", cc)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("congestion control %q: %w: %s", cc, err, bytes.TrimSpace(said))
 	}

@@ -38,6 +38,7 @@ type options struct {
 	env         []string
 	cc          string
 	offload     bool
+	siteOptions
 }
 
 func newFlags(o *options) *flag.FlagSet {
@@ -85,8 +86,10 @@ func newFlags(o *options) *flag.FlagSet {
 		o.env = append(o.env, s)
 		return nil
 	})
+	o.siteFlags(fs)
 	fs.Usage = func() {
 		fmt.Fprint(fs.Output(), `usage: weft net [flags] -- COMMAND [arguments] [ : COMMAND [arguments] … ]
+       weft net -sites N [-hosts N] -wan "1gbit 9ms" [flags] -- COMMAND …
 
 Net creates hosts (network namespaces) and networks between them, runs a command
 on each host, and exits when all commands have exited. A single command runs on
@@ -108,7 +111,7 @@ hosts other values, also from the start:
 
 With the same seed, the n-th packet from one host to another is treated the same.
 
-`)
+`+sitesUsage)
 		fs.PrintDefaults()
 	}
 	return fs
@@ -173,22 +176,27 @@ func splitCommands(args []string) ([][]string, error) {
 
 // check finds what the flag package cannot.
 func (o *options) check(commands [][]string) error {
+	if err := o.checkSites(); err != nil {
+		return err
+	}
+	hosts := o.allHosts()
 	switch {
 	case o.hosts < 1 || o.hosts > maxHosts:
 		return fmt.Errorf("-hosts %d: want 1 to %d", o.hosts, maxHosts)
 	case o.nets < 1 || o.nets > maxNets:
 		return fmt.Errorf("-nets %d: want 1 to %d", o.nets, maxNets)
-	case o.main >= o.hosts || o.on >= o.hosts:
-		return fmt.Errorf("-main %d -on %d: hosts are numbered 0 to %d", o.main, o.on, o.hosts-1)
-	case len(commands) > o.hosts:
-		return fmt.Errorf("%d commands for %d hosts", len(commands), o.hosts)
+	case o.main >= hosts || o.on >= hosts:
+		return fmt.Errorf("-main %d -on %d: hosts are numbered 0 to %d", o.main, o.on, hosts-1)
+	case len(commands) > hosts:
+		return fmt.Errorf("%d commands for %d hosts", len(commands), hosts)
 	case o.on >= 0 && len(commands) > 1:
 		return errors.New("-on accepts only one command")
 	case o.timeout < 0:
 		return fmt.Errorf("-timeout %v is negative", o.timeout)
 	}
+	p := o.plan()
 	for _, step := range o.steps {
-		if err := step.Check(o.nets, o.hosts); err != nil {
+		if err := p.check(step.Change, o); err != nil {
 			return err
 		}
 	}
@@ -201,7 +209,7 @@ func (o *options) placement(commands [][]string) (hosts []int, argv [][]string) 
 	case o.on >= 0:
 		return []int{o.on}, commands
 	case len(commands) == 1:
-		for h := range o.hosts {
+		for h := range o.allHosts() {
 			hosts, argv = append(hosts, h), append(argv, commands[0])
 		}
 	default:
@@ -210,57 +218,4 @@ func (o *options) placement(commands [][]string) (hosts []int, argv [][]string) 
 		}
 	}
 	return hosts, argv
-}
-
-// hostAddr returns the address of a host in a network.
-func hostAddr(net, host int) [4]byte { return [4]byte{10, 77, byte(net), byte(host + 1)} }
-
-// hostAddrs returns the addresses of a host, separated by commas.
-func (o *options) hostAddrs(host int) string {
-	var b strings.Builder
-	for n := range o.nets {
-		if n > 0 {
-			b.WriteByte(',')
-		}
-		a := hostAddr(n, host)
-		fmt.Fprintf(&b, "%d.%d.%d.%d", a[0], a[1], a[2], a[3])
-	}
-	return b.String()
-}
-
-// destination finds out for which host of a network a packet is.
-func destination(net int, pkt []byte) int {
-	if len(pkt) < 20 || pkt[0]>>4 != 4 || pkt[16] != 10 || pkt[17] != 77 || int(pkt[18]) != net {
-		return -1
-	}
-	return int(pkt[19]) - 1
-}
-
-// portStats are the counters of one host in one network, as the control socket
-// gives them.
-type portStats struct {
-	Net  int `json:"net"`
-	Host int `json:"host"`
-	netem.Stats
-}
-
-// allStats returns the counters of every host and network.
-func allStats(f *netem.Fabric) (all []portStats) {
-	for n := range f.Nets() {
-		for h := range f.Hosts() {
-			all = append(all, portStats{n, h, f.Stats(n, h)})
-		}
-	}
-	return all
-}
-
-// printStats prints the counters of every host and network.
-func printStats(f *netem.Fabric) {
-	fmt.Fprintf(os.Stderr, "%4s %4s %10s %12s %10s %8s %8s %8s %8s %8s %8s %8s %10s\n", "net", "host",
-		"sent", "bytes", "delivered", "lost", "overflow", "too_long", "cut", "dup", "reorder", "corrupt", "peak_queue")
-	for _, s := range allStats(f) {
-		fmt.Fprintf(os.Stderr, "%4d %4d %10d %12d %10d %8d %8d %8d %8d %8d %8d %8d %10d\n", s.Net, s.Host,
-			s.Sent, s.SentBytes, s.Delivered, s.Lost, s.Overflowed, s.TooLong, s.Cut, s.Duplicated, s.Reordered, s.Corrupted,
-			s.PeakBacklogBytes)
-	}
 }
