@@ -1,6 +1,9 @@
 package relay
 
-import "github.com/weftstack/weft/sctp/relay/frame"
+import (
+	"github.com/weftstack/weft/sctp"
+	"github.com/weftstack/weft/sctp/relay/frame"
+)
 
 // message is a message that is cut into frames.
 type message struct {
@@ -12,6 +15,7 @@ type message struct {
 	single bool
 	size   int // payload of a frame
 	ackNow bool
+	owner  sctp.SendOwner // of the last frame
 }
 
 func (s *Sender) message(msg []byte, o SendOptions) message {
@@ -25,16 +29,29 @@ func (s *Sender) message(msg []byte, o SendOptions) message {
 
 // frameSize is the length of a frame that fills a packet of the smallest leg.
 func (n *Node) frameSize() int {
-	size := frame.MaxSize
 	var few [8]*conn
 	n.mu.Lock()
-	conns := append(few[:0], n.conns...)
+	conns, last := append(few[:0], n.conns...), n.frames
 	n.mu.Unlock()
+	size := frame.MaxSize
 	for _, c := range conns {
-		size = min(size, c.a.MaxPayload())
+		if p := c.a.MaxPayload(); p >= 4*frame.Overhead { // else the association has just ended
+			size = min(size, p)
+		}
 	}
-	return max(size, 4*frame.Overhead) // of an association that has just ended
+	if size == frame.MaxSize && last > 0 && len(conns) == 0 {
+		return last // legs to come are like those that were
+	}
+	if size != last {
+		n.mu.Lock()
+		n.frames = size
+		n.mu.Unlock()
+	}
+	return size
 }
+
+// MaxPayload returns the length of the largest message that fits one frame now. It changes with the paths to the gateways.
+func (n *Node) MaxPayload() int { return n.frameSize() - frame.Overhead }
 
 // cost is the memory of one frame of the message at most: a buffer has up to twice the length asked for.
 func (m *message) cost() int {
@@ -72,6 +89,9 @@ func (m *message) frames(batch []*packet) int {
 		m.header = m.header[n:]
 		m.rest = m.rest[copy(body[n:], m.rest):]
 		p.hash, p.single, p.credit = s.hash, m.single, size+creditCost
+		if m.left() == 0 {
+			p.owner = m.owner
+		}
 		m.flags &^= frame.First
 		batch[k] = p
 	}

@@ -23,7 +23,8 @@ type flowID struct {
 type Node struct {
 	station
 	cfg     NodeConfig
-	clocked bool // cfg.Incarnation is from the clock
+	clocked bool    // cfg.Incarnation is from the clock
+	upcalls Handler // of the configuration
 	ep      *sctp.Endpoint
 
 	readable chan struct{} // something is in ready
@@ -40,7 +41,10 @@ type Node struct {
 	sendHeld  int             // memory of frames that are kept, in bytes
 	recvHeld  int             // memory of frames that are unread, in bytes
 	spare     []*confirmation
-	told      fifo[*Sender] // for OnProgress
+	told      fifo[*Sender]  // for OnProgress
+	released  fifo[released] // for owners of messages
+	ranges    []*handled
+	frames    int // size of a frame when there was a leg last
 	counters  NodeCounters
 
 	legs []*conn // of the timer
@@ -57,6 +61,7 @@ func NewNode(ctx context.Context, cfg NodeConfig) (*Node, error) {
 		cfg: cfg, clocked: clocked, readable: make(chan struct{}, 1), attached: make(chan struct{}),
 		senders: make(map[flowID]*Sender), receivers: make(map[flowID]*Receiver),
 	}
+	n.upcalls = Handler{OnFragment: cfg.OnFragment, OnProgress: cfg.OnProgress}
 	n.init(cfg.Log)
 	var err error
 	if n.ep, err = n.listen(n, cfg.Transport, cfg.Port, cfg.SCTP, lanStreams); err != nil {
@@ -224,7 +229,7 @@ func (n *Node) onTimer(now time.Time, legs bool) {
 	n.mu.Unlock()
 	checkLegs(n.legs)
 	n.pump()
-	n.upcalls()
+	n.runUpcalls()
 	n.write()
 }
 
@@ -331,7 +336,7 @@ func (n *Node) Close() error {
 	}
 	err := n.ep.Close()
 	n.tasks.Wait()
-	n.upcalls()
+	n.runUpcalls()
 	n.write()
 	return err
 }

@@ -139,6 +139,10 @@ func (s *Sender) drop(q *sequence) {
 	p := q.kept.pop()
 	s.credit -= p.credit
 	s.reserve(-p.cost())
+	if p.owner != nil {
+		s.n.released.push(released{p.owner, s.err})
+		p.owner = nil
+	}
 	p.release()
 	if s.err == nil {
 		q.base++
@@ -148,7 +152,7 @@ func (s *Sender) drop(q *sequence) {
 // onAck handles a confirmation.
 func (n *Node) onAck(f *frame.Frame) {
 	n.mu.Lock()
-	defer n.upcalls()
+	defer n.runUpcalls()
 	defer n.mu.Unlock()
 	s := n.senders[flowID{f.From, f.Stream}]
 	if s == nil || s.err != nil || f.PeerIncarnation != s.incarnation {
@@ -213,7 +217,7 @@ func (s *Sender) take(q *sequence, next uint32) int {
 // onRefuse handles the refusal of a gateway.
 func (n *Node) onRefuse(f *frame.Frame) {
 	n.mu.Lock()
-	defer n.upcalls()
+	defer n.runUpcalls()
 	defer n.mu.Unlock()
 	s := n.senders[flowID{f.From, f.Stream}]
 	if s == nil || s.err != nil || f.Incarnation != s.incarnation {

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weftstack/weft/internal/bufpool"
+	"github.com/weftstack/weft/sctp"
 )
 
 const (
@@ -21,11 +22,12 @@ type packet struct {
 	buf    *bufpool.Buffer
 	n      int
 	refs   atomic.Int32
-	hash   uint32   // of its flow: chooses the stream
-	single bool     // is sent unordered
-	credit int      // what it counts against the window of its flow
-	leg    *leg     // whose association has it
-	pays   *account // for its memory; may be nil
+	hash   uint32         // of its flow: chooses the stream
+	single bool           // is sent unordered
+	owner  sctp.SendOwner // is told when the frame is confirmed; may be nil
+	credit int            // what it counts against the window of its flow
+	leg    *leg           // whose association has it
+	pays   *account       // for its memory; may be nil
 }
 
 var packets = sync.Pool{New: func() any { return new(packet) }}
@@ -42,7 +44,7 @@ func newPacket(n int) *packet {
 func (p *packet) clone() *packet {
 	c := newPacket(p.n)
 	copy(c.bytes(), p.bytes())
-	c.hash, c.single, c.credit = p.hash, p.single, p.credit
+	c.hash, c.single, c.credit, c.owner = p.hash, p.single, p.credit, p.owner
 	return c
 }
 
@@ -60,7 +62,7 @@ func (p *packet) release() {
 		p.pays.give(p.cost())
 	}
 	p.buf.Put()
-	p.buf, p.leg, p.pays = nil, nil, nil
+	p.buf, p.owner, p.leg, p.pays = nil, nil, nil, nil
 	packets.Put(p)
 }
 

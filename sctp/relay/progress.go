@@ -1,6 +1,10 @@
 package relay
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/weftstack/weft/sctp"
+)
 
 // value is what a program attaches to a flow.
 type value struct{ p atomic.Pointer[any] }
@@ -33,28 +37,46 @@ func (s *Sender) Progress() (confirmed uint64, err error) {
 	return s.done, s.state()
 }
 
-// tell has OnProgress called. mu is held; the caller calls upcalls after it has released it.
+// tell has OnProgress called. mu is held; the caller calls runUpcalls after it has released it.
 func (s *Sender) tell() {
-	if s.n.cfg.OnProgress != nil && !s.told {
+	if s.upcalls.OnProgress != nil && !s.told {
 		s.told = true
 		s.n.told.push(s)
 	}
 }
 
-// upcalls calls OnProgress for the flows that have made progress. No lock is held.
-func (n *Node) upcalls() {
-	if n.cfg.OnProgress == nil {
-		return
-	}
+// released is a message that its owner is to be told about.
+type released struct {
+	owner sctp.SendOwner
+	err   error
+}
+
+// runUpcalls tells the owners of messages, and calls OnProgress for the flows that have made progress. No lock is held.
+func (n *Node) runUpcalls() {
+	var batch [32]released
 	for {
+		k := 0
+		var s *Sender
+		var call func(*Sender)
 		n.mu.Lock()
-		if n.told.len() == 0 {
-			n.mu.Unlock()
+		for ; k < len(batch) && n.released.len() > 0; k++ {
+			batch[k] = n.released.pop()
+		}
+		if k == 0 && n.told.len() > 0 {
+			s = n.told.pop()
+			s.told = false
+			call = s.upcalls.OnProgress
+		}
+		n.mu.Unlock()
+		for i, r := range batch[:k] {
+			batch[i] = released{}
+			r.owner.Released(r.err)
+		}
+		if call != nil {
+			call(s)
+		}
+		if k == 0 && s == nil {
 			return
 		}
-		s := n.told.pop()
-		s.told = false
-		n.mu.Unlock()
-		n.cfg.OnProgress(s)
 	}
 }

@@ -71,6 +71,7 @@ type Receiver struct {
 	upcall       Fragment // of the goroutine in OnFragment
 	err          error
 	value        value
+	upcalls      *Handler
 
 	counters ReceiverCounters
 }
@@ -110,8 +111,8 @@ func (n *Node) onData(f *frame.Frame) {
 		return
 	}
 	item := r.describe(f)
-	direct := n.cfg.OnFragment != nil && !r.delivering
-	if !direct && !r.store(f, item) {
+	direct := r.upcalls.OnFragment != nil && !r.delivering
+	if direct && !r.hasRoom(len(f.Payload)+packetCost) || !direct && !r.store(f, item) {
 		r.counters.NoMemory++
 		n.mu.Unlock()
 		return
@@ -137,10 +138,11 @@ func (n *Node) onData(f *frame.Frame) {
 		return
 	}
 	r.delivering = true
+	call := r.upcalls.OnFragment
 	n.mu.Unlock()
 	r.upcall = item
 	r.upcall.Data = f.Payload
-	n.cfg.OnFragment(r, &r.upcall)
+	call(r, &r.upcall)
 	n.mu.Lock()
 	r.deliver()
 	n.mu.Unlock()
@@ -156,10 +158,11 @@ func (r *Receiver) deliver() {
 		}
 		u := q.pop()
 		r.free(u.p)
+		call := r.upcalls.OnFragment
 		n.mu.Unlock()
 		r.upcall = u.fragment
 		r.upcall.Data = u.p.bytes()[u.from:]
-		n.cfg.OnFragment(r, &r.upcall)
+		call(r, &r.upcall)
 		u.p.release()
 		n.mu.Lock()
 	}
@@ -207,7 +210,7 @@ func (n *Node) receiver(f *frame.Frame) *Receiver {
 	r = &Receiver{
 		n: n, from: f.From, stream: f.Stream, hash: flowHash(n.cfg.Job, n.cfg.Address, f.From, f.Stream),
 		turn: make(chan struct{}, 1), signal: make(chan struct{}, 1), incarnation: f.Incarnation,
-		attempt: f.Attempt, granted: initialWindow,
+		attempt: f.Attempt, granted: initialWindow, upcalls: n.handler(f.Stream),
 	}
 	n.receivers[id] = r
 	return r
@@ -278,53 +281,6 @@ func (r *Receiver) advance(f *frame.Frame, t Fragment) {
 	}
 }
 
-// store keeps f for the reader. It reports false if there is no room. mu is held.
-func (r *Receiver) store(f *frame.Frame, t Fragment) bool {
-	n := r.n
-	p := newPacket(max(len(f.Payload), 1))
-	cost := p.cost()
-	if r.held+cost > FlowReserve && (n.recvHeld+cost > n.cfg.RecvMemory || r.held+cost > 2*n.cfg.FlowWindow) {
-		p.release()
-		return false
-	}
-	p.n = copy(p.bytes(), f.Payload)
-	r.held += cost
-	n.recvHeld += cost
-	u := unread{p: p, fragment: t}
-	if f.Type == frame.Single {
-		r.single.push(u)
-	} else {
-		r.data.push(u)
-	}
-	return true
-}
-
-// free gives the memory of p back to the node. mu is held.
-func (r *Receiver) free(p *packet) {
-	r.held -= p.cost()
-	r.n.recvHeld -= p.cost()
-}
-
-// window is how much the origin may have under way. mu is held.
-func (r *Receiver) window() int {
-	room := max(FlowReserve, (r.n.cfg.RecvMemory-r.n.recvHeld+r.held)/8)
-	w := min(r.n.cfg.FlowWindow, room) - r.held
-	if w < maxCredit {
-		return 0
-	}
-	return w
-}
-
-// grow sends an ack if the window has grown much. mu is held.
-func (r *Receiver) grow() {
-	if r.err != nil {
-		return
-	}
-	if w := r.window(); w-r.granted >= r.n.cfg.FlowWindow/4 || r.granted < maxCredit && w > r.granted {
-		r.answer(0)
-	}
-}
-
 // owe has an ack sent at the next tick. mu is held.
 func (r *Receiver) owe() {
 	r.unacked = max(r.unacked, 1)
@@ -377,7 +333,7 @@ func (r *Receiver) onProbe(f *frame.Frame) {
 // notify wakes a reader. mu is held.
 func (r *Receiver) notify() {
 	wake(r.signal)
-	if !r.listed && r.n.cfg.OnFragment == nil {
+	if !r.listed && r.upcalls.OnFragment == nil {
 		r.listed = true
 		r.n.ready.push(r)
 		wake(r.n.readable)
