@@ -63,7 +63,8 @@ type ConnConfig struct {
 //	WriteBatch(messages [][]byte) error
 //
 // these are called instead of Read and Write, with up to 8 buffers of 64 KiB and any number of
-// messages. Nobody may keep the slices after they return.
+// messages. Nobody may keep the slices after they return. On Linux a connected *net.UDPConn, given
+// as it is, is read and written in batches by UDP GRO and GSO, without that goroutine.
 //
 // SCTP has no addresses then: those of the association are empty, it has one path, and calls that
 // change addresses return ErrNotSupported. Errors of Client are those of [Endpoint.Connect], and
@@ -93,8 +94,7 @@ func overConn(ctx context.Context, conn net.Conn, cfg *ConnConfig, open func(*En
 		conn.Close()
 		return nil, err
 	}
-	m := udpio.NewMessageConn(conn)
-	t, err := newTransport(TransportConfig{BusyPoll: -1, Tap: c.Tap, Log: c.Log, MaxAssociations: 1}, &connection{MessageConn: m, mtu: c.MTU, limit: c.MaxMTU})
+	t, err := newTransport(TransportConfig{BusyPoll: -1, Tap: c.Tap, Log: c.Log, MaxAssociations: 1}, &connection{Connection: udpio.NewConnection(conn), mtu: c.MTU, limit: c.MaxMTU})
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (c *ConnConfig) fill() (*Config, error) {
 
 // connection is what a transport has instead of sockets, see [Client].
 type connection struct {
-	*udpio.MessageConn
+	udpio.Connection
 	mtu, limit int // of SCTP packets
 
 	association atomic.Pointer[Association] // once it is established

@@ -3,6 +3,7 @@ package sctp_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"runtime"
@@ -48,6 +49,31 @@ func TestOverConnUDP(t *testing.T) {
 	<-y.Done()
 	if err := y.Err(); err != nil {
 		t.Error(err)
+	}
+	if st := x.Endpoint().Transport().Stats(); runtime.GOOS == "linux" && 2*st.DatagramsSent < 3*st.Writes {
+		t.Errorf("%d packets in %d writes, want batches", st.DatagramsSent, st.Writes)
+	}
+}
+
+// The association ends with the caller's UDP socket, and the peer is told nothing.
+func TestOverConnUDPEnds(t *testing.T) {
+	a, b := udpConns(t)
+	x, y := overConn(t, a, b, false, nil)
+	defer y.Abort("")
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-x.Done()
+	if err := x.Err(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("ended with %v, want net.ErrClosed", err)
+	}
+	if err := x.Send(t.Context(), []byte("x"), sctp.SendOptions{}); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Send = %v, want net.ErrClosed", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, _, err := y.Recv(ctx, make([]byte, 10)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the peer: %v, want nothing within 50 ms", err)
 	}
 }
 

@@ -154,7 +154,7 @@ func start(ctx context.Context, c *Config, open func(context.Context, net.Conn, 
 		a.closing.Store(true)
 		_ = a.conn.Close()
 	})
-	w, err := open(ctx, a.conn, cc)
+	w, err := open(ctx, a.conn.lower(), cc)
 	switch {
 	case !stop():
 		go a.shut()

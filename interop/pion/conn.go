@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// conn is the connection below an association. It counts bytes, and keeps why reading it ended.
+// conn is the connection below an association. It counts bytes, and keeps why reading it ended, unless the
+// association below reads and writes the connection itself, see lower.
 type conn struct {
 	net.Conn
 	sent, received atomic.Uint64 // bytes
@@ -17,6 +18,20 @@ type conn struct {
 
 	once     sync.Once
 	closeErr error
+}
+
+// lower returns what the association below gets: a UDP socket itself, which it reads and writes in batches, and
+// c for any other connection.
+func (c *conn) lower() net.Conn {
+	if c.isUDP() {
+		return c.Conn
+	}
+	return c
+}
+
+func (c *conn) isUDP() bool {
+	_, ok := c.Conn.(*net.UDPConn)
+	return ok
 }
 
 // Read reads a packet.
@@ -55,6 +70,12 @@ func (c *conn) Close() error {
 // ended returns the error of the last Read if err, the end of the association, is because of it, and nil
 // otherwise.
 func (c *conn) ended(err error) error {
+	if c.isUDP() {
+		if errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	}
 	last := c.failed.Load()
 	switch {
 	case last == nil || err == nil:

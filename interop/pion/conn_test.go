@@ -131,3 +131,72 @@ func TestCloseIsSilent(t *testing.T) {
 		})
 	}
 }
+
+// A UDP socket is read and written in batches, and its bytes count as those of any connection.
+func TestUDPSocket(t *testing.T) {
+	first, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := first.LocalAddr().(*net.UDPAddr)
+	far, err := net.DialUDP("udp4", nil, here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
+	near, err := net.DialUDP("udp4", here, far.LocalAddr().(*net.UDPAddr))
+	if err != nil {
+		t.Skipf("the port was taken meanwhile: %v", err)
+	}
+	var b *Association
+	done := make(chan error)
+	go func() {
+		var err error
+		b, err = ClientWithOptions(WithNetConn(far))
+		done <- err
+	}()
+	a, err := ClientWithOptions(WithNetConn(near))
+	if err := errors.Join(err, <-done); err != nil {
+		t.Fatal(err)
+	}
+	s, err := a.OpenStream(1, PayloadTypeWebRTCBinary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 60_000
+	if _, err := s.Write(make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := b.AcceptStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := r.Read(make([]byte, size)); n != size || err != nil {
+		t.Fatalf("Read = %d, %v", n, err)
+	}
+	if sent, received := a.BytesSent(), b.BytesReceived(); sent < size || received < size {
+		t.Errorf("%d bytes sent and %d received for a message of %d", sent, received, size)
+	}
+	// Close tells the peer nothing, and ends the stream; it closes the socket.
+	received := b.BytesReceived()
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("Read after Close = %v, want io.EOF", err)
+	}
+	if _, err := near.Write([]byte("x")); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the socket is open: %v", err)
+	}
+	// The socket that ends under an association ends its streams with its error.
+	if got := b.BytesReceived(); got != received {
+		t.Errorf("the peer got %d bytes after Close", got-received)
+	}
+	far.Close()
+	if _, err := r.Read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Read after the socket was closed = %v, want net.ErrClosed", err)
+	}
+	if err := b.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		t.Error(err)
+	}
+}

@@ -17,10 +17,20 @@ func (a *Association) BufferedAmount() int {
 }
 
 // BytesSent returns the bytes of the packets that were written to the connection.
-func (a *Association) BytesSent() uint64 { return a.conn.sent.Load() }
+func (a *Association) BytesSent() uint64 {
+	if w := a.lower(); w != nil && a.conn.isUDP() {
+		return w.Endpoint().Transport().Stats().BytesSent
+	}
+	return a.conn.sent.Load()
+}
 
 // BytesReceived returns the bytes of the packets that were read from the connection.
-func (a *Association) BytesReceived() uint64 { return a.conn.received.Load() }
+func (a *Association) BytesReceived() uint64 {
+	if w := a.lower(); w != nil && a.conn.isUDP() {
+		return w.Endpoint().Transport().Stats().BytesReceived
+	}
+	return a.conn.received.Load()
+}
 
 // path returns the state of the only path.
 func (a *Association) path() (p weft.PathStats) {

@@ -2,6 +2,7 @@ package udpio
 
 import (
 	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -34,12 +35,15 @@ type conn struct {
 	closed bool   // guarded by fdmu
 	lost   uint64 // datagrams, until it was closed; guarded by fdmu
 
-	polled  atomic.Bool // other goroutines poll the socket, so Read does not read it
-	ep      *os.File    // owns the epoll instance of own
-	epRaw   syscall.RawConn
-	watchMu sync.Mutex // comes after fdmu
-	own     watch      // for Read
-	pollers []*Poller  // guarded by fdmu
+	// caller is the caller's socket that fd is a duplicate of, see connectedUDP; nil for others.
+	caller *net.UDPConn
+
+	polled  atomic.Bool     // other goroutines poll the socket, so Read does not read it
+	ep      io.Closer       // owns the epoll instance of own; or the caller's socket
+	epRaw   syscall.RawConn // of ep: Read waits for it
+	watchMu sync.Mutex      // comes after fdmu
+	own     watch           // for Read
+	pollers []*Poller       // guarded by fdmu
 
 	groDropped atomic.Uint64 // batches that were dropped, see groSwitch
 	icmp       icmp
@@ -106,17 +110,22 @@ func takeOver(pc netConn, o Options) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	fd := -1
-	if cerr := raw.Control(func(f uintptr) {
-		fd, err = unix.FcntlInt(f, unix.F_DUPFD_CLOEXEC, 0)
-	}); cerr != nil {
-		return nil, cerr
-	}
+	fd, err := dup(raw)
 	if err != nil {
-		return nil, os.NewSyscallError("fcntl", err)
+		return nil, err
 	}
 	pc.Close()
 	return newConn(fd, o)
+}
+
+// dup duplicates the descriptor of a socket.
+func dup(raw syscall.RawConn) (fd int, err error) {
+	if cerr := raw.Control(func(f uintptr) {
+		fd, err = unix.FcntlInt(f, unix.F_DUPFD_CLOEXEC, 0)
+	}); cerr != nil {
+		return -1, cerr
+	}
+	return fd, os.NewSyscallError("fcntl", err)
 }
 
 // netConn is a socket of package net.
@@ -126,9 +135,7 @@ type netConn interface {
 }
 
 func newConn(fd int, o Options) (*conn, error) {
-	c := &conn{source: source{fd: fd}, guardFD: -1}
-	c.peerFD.Store(-1)
-	c.writers.New = func() any { return new(writer) }
+	c := newConnFD(fd)
 	if err := c.setup(o); err != nil {
 		unix.Close(fd)
 		if c.ep != nil {
@@ -137,6 +144,13 @@ func newConn(fd int, o Options) (*conn, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+func newConnFD(fd int) *conn {
+	c := &conn{source: source{fd: fd}, guardFD: -1}
+	c.peerFD.Store(-1)
+	c.writers.New = func() any { return new(writer) }
+	return c
 }
 
 func (c *conn) setup(o Options) error {
@@ -180,8 +194,9 @@ func (c *conn) setup(o Options) error {
 		unix.Close(epfd)
 		return os.NewSyscallError("fcntl", err)
 	}
-	c.ep = os.NewFile(uintptr(epfd), "udpio")
-	c.epRaw, err = c.ep.SyscallConn()
+	ep := os.NewFile(uintptr(epfd), "udpio")
+	c.ep = ep
+	c.epRaw, err = ep.SyscallConn()
 	if err != nil {
 		return err
 	}

@@ -33,8 +33,8 @@ type messageBatchConn interface {
 	WriteBatch(messages [][]byte) error
 }
 
-// MessageConn is a Conn on a net.Conn that keeps the boundaries of messages, such as DTLS (RFC
-// 8261). Write never blocks: a goroutine of the MessageConn writes to the connection.
+// MessageConn is a Connection on any net.Conn that keeps the boundaries of messages, such as
+// DTLS. Write never blocks: a goroutine of the MessageConn writes to the connection.
 type MessageConn struct {
 	conn    net.Conn
 	batch   messageBatchConn // nil if conn does not have it
@@ -74,14 +74,13 @@ func NewMessageConn(conn net.Conn) *MessageConn {
 	return c
 }
 
-// Start begins to write. drained is called when there is room again after Full has returned
-// true, and wrote with the result of each write, both on the goroutine that writes.
+// Start implements Connection.
 func (c *MessageConn) Start(drained func(), wrote func(error)) {
 	c.drained, c.wrote = drained, wrote
 	go c.writeLoop()
 }
 
-// Batches returns how many messages a Read may return at most.
+// Batches implements Connection.
 func (c *MessageConn) Batches() int {
 	if c.batch != nil {
 		return MaxMessages
@@ -164,8 +163,7 @@ func (c *MessageConn) Write(b []byte, m *Meta) error {
 	return nil
 }
 
-// Full reports whether so much waits for the connection that nothing should be added. If so,
-// drained is called when there is room.
+// Full implements Connection.
 func (c *MessageConn) Full() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

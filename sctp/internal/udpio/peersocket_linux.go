@@ -254,5 +254,7 @@ func (w *writer) usePeerSocket(c *conn) int {
 // useSharedSocket makes w send by the socket for all peers.
 func (w *writer) useSharedSocket() {
 	w.to = nil
-	w.hdr.Name = (*byte)(unsafe.Pointer(&w.name))
+	if w.hdr.Namelen > 0 { // the socket has more than one peer
+		w.hdr.Name = (*byte)(unsafe.Pointer(&w.name))
+	}
 }

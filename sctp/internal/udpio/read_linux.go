@@ -65,7 +65,10 @@ func (c *conn) Read(mu sync.Locker, bufs []*slab.Buf, metas []Meta) (int, error)
 	r := &c.rd
 	r.mu, r.bufs, r.metas = mu, bufs, metas
 	if err := c.epRaw.Read(r.try); err != nil {
-		return 0, ErrClosed
+		if c.caller == nil {
+			err = ErrClosed
+		}
+		return 0, err
 	}
 	return r.n, r.err
 }
@@ -156,7 +159,7 @@ func (c *conn) readFrom(s *source, bufs []*slab.Buf, metas []Meta) (int, error) 
 		case unix.EINTR:
 			continue
 		default:
-			if pendingError(errno) {
+			if c.caller == nil && pendingError(errno) {
 				c.readICMP()
 				continue
 			}

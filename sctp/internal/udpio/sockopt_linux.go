@@ -44,8 +44,15 @@ func (c *conn) setOptions(o Options) {
 	if c.wild && !c.v6 {
 		set(unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
 	}
-	if o.NoOffload {
-		return
+	if !o.NoOffload {
+		c.setOffload()
+	}
+}
+
+// setOffload turns on what the kernel has of GSO and GRO.
+func (c *conn) setOffload() {
+	set := func(level, opt, v int) bool {
+		return unix.SetsockoptInt(c.fd, level, opt, v) == nil
 	}
 	// Setting 0 changes nothing and tells whether the kernel knows it.
 	c.gso.Store(set(unix.IPPROTO_UDP, unix.UDP_SEGMENT, 0))

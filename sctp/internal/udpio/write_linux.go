@@ -40,7 +40,7 @@ func (c *conn) Write(b []byte, m *Meta) error {
 	if len(b) > MaxBatchBytes || (len(b)+seg-1)/seg > MaxSegments {
 		return errTooLong
 	}
-	if !c.reaches(m.Remote.Addr()) {
+	if c.caller == nil && !c.reaches(m.Remote.Addr()) {
 		return errFamily
 	}
 	w := c.writers.Get().(*writer)
@@ -51,7 +51,7 @@ func (c *conn) Write(b []byte, m *Meta) error {
 
 // WriteGather implements Conn.
 func (c *conn) WriteGather(b []byte, holes []slab.IOVec, m *Meta) error {
-	if !c.reaches(m.Remote.Addr()) {
+	if c.caller == nil && !c.reaches(m.Remote.Addr()) {
 		return errFamily
 	}
 	n := (len(b) + max(m.SegSize, 1) - 1) / max(m.SegSize, 1)
@@ -132,7 +132,7 @@ func (c *conn) sendParts(w *writer, n int) error {
 
 func (c *conn) write(w *writer, b []byte, seg int, m *Meta) error {
 	w.address(c, m)
-	if m.Fragment {
+	if m.Fragment && c.caller == nil {
 		return c.sendFragments(w, b)
 	}
 	if len(b) <= seg {
@@ -161,8 +161,12 @@ func (c *conn) write(w *writer, b []byte, seg int, m *Meta) error {
 
 // address sets the name and the control messages that a datagram needs.
 func (w *writer) address(c *conn, m *Meta) {
-	ip, port := m.Remote.Addr(), m.Remote.Port()
 	w.nctl = 0
+	if c.caller != nil { // it has one peer
+		w.hdr.Name, w.hdr.Namelen, w.to = nil, 0, nil
+		return
+	}
+	ip, port := m.Remote.Addr(), m.Remote.Port()
 	v4 := ip.Is4() || ip.Is4In6()
 	if c.v6 {
 		w.hdr.Namelen = unix.SizeofSockaddrInet6
@@ -294,6 +298,11 @@ func (c *conn) sendEach(w *writer, b []byte, seg int) error {
 // call makes a system call on the socket for what w has, again after EINTR and,
 // once there is room in the socket buffer, after EAGAIN.
 func (c *conn) call(w *writer, f func(fd uintptr) (int, unix.Errno), name string) error {
+	if c.caller != nil {
+		if err := c.mayWrite(); err != nil {
+			return err
+		}
+	}
 	refused := 0
 	for pending := false; ; {
 		c.fdmu.RLock()
@@ -306,11 +315,16 @@ func (c *conn) call(w *writer, f func(fd uintptr) (int, unix.Errno), name string
 			fd = w.usePeerSocket(c)
 		}
 		_, errno := f(uintptr(fd))
-		if errno == unix.EAGAIN {
+		if errno == unix.EAGAIN && c.caller == nil {
 			p := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
 			_, _ = unix.Poll(p[:], writePoll)
 		}
 		c.fdmu.RUnlock()
+		if errno == unix.EAGAIN && c.caller != nil {
+			if err := c.waitToWrite(fd); err != nil {
+				return err
+			}
+		}
 		switch errno {
 		case 0:
 			return nil
