@@ -6,18 +6,19 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"github.com/weftstack/weft/mpi/internal/cpuset"
 	"github.com/weftstack/weft/mpi/internal/transport/shm"
 )
 
 // businessCard is what a rank publishes through the launcher for the others (PMI calls it a business card): how to
 // connect to it, and the options in which the ranks have to agree.
 type businessCard struct {
-	Transport string `json:"t"`
-	Streams   int    `json:"s"`
-	Window    int64  `json:"w"` // bytes of eager messages it takes from each peer
-	Host      string `json:"h"` // equal for ranks that share memory
-	Addr      string `json:"a"` // for the transport
-	CPUs      cpuSet `json:"p"` // where it may run
+	Transport string     `json:"t"`
+	Streams   int        `json:"s"`
+	Window    int64      `json:"w"` // bytes of eager messages it takes from each peer
+	Host      string     `json:"h"` // equal for ranks that share memory
+	Addr      string     `json:"a"` // for the transport
+	CPUs      cpuset.Set `json:"p"` // where it may run
 
 	Memory *shm.Segment `json:"m,omitempty"` // for ranks of the same host
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/pmi"
+	"github.com/weftstack/weft/mpi/internal/transport/tcp"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/sctptest"
 )
@@ -57,11 +58,11 @@ func TestLinksAreAsPatient(t *testing.T) {
 		if cfg.RTOMax > DefaultSilence && timeout == PatientSilence {
 			t.Errorf("a peer that is back is noticed after %v", cfg.RTOMax)
 		}
-		k := keepAlive(timeout)
+		k := tcp.KeepAlive(timeout)
 		if d := k.Idle + time.Duration(k.Count)*k.Interval; d < timeout {
 			t.Errorf("timeout %v: an idle TCP connection ends after %v", timeout, d)
 		}
-		if d := userTimeoutFor(timeout); d < timeout {
+		if d := tcp.UserTimeoutFor(timeout); d < timeout {
 			t.Errorf("timeout %v: TCP gives data up after %v", timeout, d)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+
+	"github.com/weftstack/weft/mpi/internal/transport/inproc"
 )
 
 // RunLocal runs f as n ranks, goroutines of this process. It finalizes each rank after its f has
@@ -111,9 +113,9 @@ func (j *localJob) link(ctx context.Context, w *World) error {
 	if len(j.worlds) == j.size {
 		for i, a := range j.worlds {
 			for _, b := range j.worlds[:i] {
-				ab := &inprocLink{to: b.eng.Peers[a.Rank()]}
-				ba := &inprocLink{to: a.eng.Peers[b.Rank()], rev: ab}
-				ab.rev = ba
+				ab := &inproc.Link{To: b.eng.Peers[a.Rank()]}
+				ba := &inproc.Link{To: a.eng.Peers[b.Rank()], Rev: ab}
+				ab.Rev = ba
 				a.eng.Peers[b.Rank()].Link = ab
 				b.eng.Peers[a.Rank()].Link = ba
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weftstack/weft/mpi/internal/handshake"
 	"github.com/weftstack/weft/mpi/internal/p2p"
+	"github.com/weftstack/weft/mpi/internal/tapfile"
 	"github.com/weftstack/weft/mpi/internal/transport"
 	"github.com/weftstack/weft/sctp"
 )
@@ -46,7 +47,7 @@ type sctpTransport struct {
 	w   *World
 	udp *sctp.Transport
 	ep  *sctp.Endpoint
-	cap *capture // nil: none
+	cap *tapfile.File // nil: none
 
 	noticed time.Duration // how long a peer has not answered when its last path goes down
 
@@ -83,14 +84,14 @@ func newSCTPTransport(w *World) (jobTransport, error) {
 	}
 	if o.capture != "" {
 		var err error
-		if t.cap, err = openCapture(o.capture); err != nil {
+		if t.cap, err = tapfile.Open(o.capture); err != nil {
 			return nil, err
 		}
-		tc.Tap = t.cap.tap
+		tc.Tap = t.cap.Tap
 	}
 	var err error
 	if t.udp, err = sctp.NewTransport(tc); err != nil {
-		return nil, errors.Join(err, t.cap.close())
+		return nil, errors.Join(err, t.cap.Close())
 	}
 	cfg := o.sctp.cfg
 	cfg.OutStreams = uint16(1 + 2*o.streams)
@@ -123,7 +124,7 @@ func (t *sctpTransport) polling(spins bool) (func() bool, func() transport.Parke
 }
 
 // close implements jobTransport.
-func (t *sctpTransport) close() error { return errors.Join(t.udp.Close(), t.cap.close()) }
+func (t *sctpTransport) close() error { return errors.Join(t.udp.Close(), t.cap.Close()) }
 
 // onFragment is the upcall for data. The connecting side attaches its link before
 // it sends anything; on the other side the first piece does.

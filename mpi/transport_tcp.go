@@ -14,6 +14,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/handshake"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/transport"
+	"github.com/weftstack/weft/mpi/internal/transport/tcp"
 )
 
 // tcpTransport makes one TCP connection per pair of ranks: the higher rank
@@ -23,9 +24,9 @@ type tcpTransport struct {
 	ln *net.TCPListener
 	wg sync.WaitGroup // reader goroutines
 
-	up    atomic.Bool                // the first links are complete
-	links atomic.Pointer[[]*tcpLink] // copy on write
-	next  atomic.Uint32              // index of the link that is polled next
+	up    atomic.Bool                 // the first links are complete
+	links atomic.Pointer[[]*tcp.Link] // copy on write
+	next  atomic.Uint32               // index of the link that is polled next
 
 	mu        sync.Mutex
 	conns     map[net.Conn]bool // all that are open
@@ -42,7 +43,7 @@ func newTCPTransport(w *World) (jobTransport, error) {
 		return nil, err
 	}
 	t := &tcpTransport{w: w, ln: ln, conns: make(map[net.Conn]bool)}
-	t.links.Store(new([]*tcpLink))
+	t.links.Store(new([]*tcp.Link))
 	return t, nil
 }
 
@@ -61,7 +62,7 @@ func (t *tcpTransport) poll() bool {
 	worked := false
 	links := *t.links.Load()
 	for range min(pollLinks, len(links)) {
-		if l := links[int(t.next.Add(1))%len(links)]; l.poll() {
+		if l := links[int(t.next.Add(1))%len(links)]; l.Poll() {
 			worked = true
 		}
 	}
@@ -104,7 +105,7 @@ func (t *tcpTransport) connect(ctx context.Context, addrs []string, key []byte) 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	rank, size := t.w.Rank(), t.w.Size()
-	links := make([]*tcpLink, size)
+	links := make([]*tcp.Link, size)
 	accepted := make(chan error, 1)
 	go func() { accepted <- t.acceptAll(ctx, links, key) }()
 
@@ -127,7 +128,7 @@ func (t *tcpTransport) connect(ctx context.Context, addrs []string, key []byte) 
 	if err != nil {
 		return err
 	}
-	var up []*tcpLink
+	var up []*tcp.Link
 	for peer, l := range links {
 		if peer != rank {
 			t.w.eng.Peers[peer].Link = l
@@ -145,7 +146,7 @@ func (t *tcpTransport) connect(ctx context.Context, addrs []string, key []byte) 
 	return nil
 }
 
-func (t *tcpTransport) dial(ctx context.Context, links []*tcpLink, peer int, addr string, key []byte) error {
+func (t *tcpTransport) dial(ctx context.Context, links []*tcp.Link, peer int, addr string, key []byte) error {
 	h, msg := handshake.Connect(handshake.Params{Key: key, Self: t.w.Rank(), Size: t.w.Size()}, peer)
 	conn, err := t.dialHandshake(ctx, addr, h, msg)
 	if err != nil {
@@ -176,37 +177,16 @@ func (t *tcpTransport) dialHandshake(ctx context.Context, addr string, h *handsh
 }
 
 // newLink makes a link to a peer of a connection, with the failure-detection timeout.
-func (t *tcpTransport) newLink(conn net.Conn, p *p2p.Peer) (*tcpLink, error) {
-	tcp := conn.(*net.TCPConn)
-	if err := setFailureTimeout(tcp, t.w.opts.failureTimeout); err != nil {
+func (t *tcpTransport) newLink(conn net.Conn, p *p2p.Peer) (*tcp.Link, error) {
+	c := conn.(*net.TCPConn)
+	if err := tcp.SetFailureTimeout(c, t.w.opts.failureTimeout); err != nil {
 		return nil, err
 	}
-	return newTCPLink(tcp, p)
-}
-
-// tcpProbes is how many keepalive probes of an idle connection may remain without an answer.
-const tcpProbes = 5
-
-// keepAlive returns the keepalive times of an idle connection. The system counts in seconds.
-func keepAlive(timeout time.Duration) net.KeepAliveConfig {
-	return net.KeepAliveConfig{Enable: true, Idle: max(timeout/2, time.Second),
-		Interval: max(timeout/(2*tcpProbes), time.Second), Count: tcpProbes}
-}
-
-// userTimeoutFor returns how long data may remain unacknowledged: more than the timeout, because
-// few segments are sent in that time, as the retransmission timeout doubles.
-func userTimeoutFor(timeout time.Duration) time.Duration { return timeout + timeout/3 }
-
-// setFailureTimeout makes a connection end after about the given time without an answer.
-func setFailureTimeout(conn *net.TCPConn, timeout time.Duration) error {
-	if err := conn.SetKeepAliveConfig(keepAlive(timeout)); err != nil {
-		return err
-	}
-	return userTimeout(conn, userTimeoutFor(timeout))
+	return tcp.NewLink(c, p)
 }
 
 // acceptAll accepts connections until all higher ranks have connected.
-func (t *tcpTransport) acceptAll(ctx context.Context, links []*tcpLink, key []byte) error {
+func (t *tcpTransport) acceptAll(ctx context.Context, links []*tcp.Link, key []byte) error {
 	rank, size := t.w.Rank(), t.w.Size()
 	type result struct {
 		peer int
@@ -272,15 +252,15 @@ func (t *tcpTransport) accepts(conn net.Conn, h *handshake.Exchange) bool {
 }
 
 // receive is the reader of a link, until it ends.
-func (t *tcpTransport) receive(l *tcpLink) {
-	l.read()
+func (t *tcpTransport) receive(l *tcp.Link) {
+	l.Read()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.conns, l.conn)
-	if l.peer.Remote == nil {
+	delete(t.conns, l.Conn)
+	if l.Peer.Remote == nil {
 		return // there are only so many
 	}
-	links := slices.DeleteFunc(slices.Clone(*t.links.Load()), func(x *tcpLink) bool { return x == l })
+	links := slices.DeleteFunc(slices.Clone(*t.links.Load()), func(x *tcp.Link) bool { return x == l })
 	t.links.Store(&links)
 }
 

@@ -11,12 +11,14 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weftstack/weft/mpi/internal/cpuset"
 	"github.com/weftstack/weft/mpi/internal/dynamic"
 	"github.com/weftstack/weft/mpi/internal/fileio"
 	"github.com/weftstack/weft/mpi/internal/ft"
 	"github.com/weftstack/weft/mpi/internal/hashid"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/transport"
+	"github.com/weftstack/weft/mpi/internal/transport/inproc"
 	"github.com/weftstack/weft/mpi/internal/transport/shm"
 )
 
@@ -107,8 +109,8 @@ func newWorld(rank, size int, o *options, b bootstrap) *World {
 	w.self = w.newComm(selfID, []int32{int32(rank)}, 0, nil)
 	w.self.name = "self"
 	self := w.eng.Peers[rank]
-	out := &inprocLink{to: self}
-	out.rev = out
+	out := &inproc.Link{To: self}
+	out.Rev = out
 	self.Link = out
 	self.Credit.Store(w.eng.Window)
 	return w
@@ -263,7 +265,7 @@ func (w *World) join(ctx context.Context, f jobTransport) error {
 	w.transport = f
 	size := w.Size()
 	c := businessCard{Transport: w.opts.transport, Host: w.host(), Streams: w.opts.streams,
-		Window: w.eng.Window, Addr: f.addr(), CPUs: processors()}
+		Window: w.eng.Window, Addr: f.addr(), CPUs: cpuset.Allowed()}
 	if w.opts.shares() && size > 1 {
 		if w.shared = shm.New(&w.eng.Progress.Spinning); w.shared != nil {
 			c.Memory = &w.shared.Segment
@@ -288,7 +290,7 @@ func (w *World) join(ctx context.Context, f jobTransport) error {
 	addrs := make([]string, size)
 	memory := make([]*shm.Segment, size)
 	w.eng.SetJob(hashid.Of("job", key))
-	var local []cpuSet
+	var local []cpuset.Set
 	for r := range addrs {
 		s, err := w.boot.Get(ctx, businessCardKey(r))
 		if err != nil {
@@ -310,7 +312,7 @@ func (w *World) join(ctx context.Context, f jobTransport) error {
 		}
 		addrs[r] = pc.Addr
 	}
-	w.setSpin(crowded(c.CPUs, local, runtime.GOMAXPROCS(0)), f)
+	w.setSpin(cpuset.Crowded(c.CPUs, local, runtime.GOMAXPROCS(0)), f)
 	if err := f.connect(ctx, addrs, []byte(key)); err != nil {
 		return err
 	}

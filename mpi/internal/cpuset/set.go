@@ -1,4 +1,5 @@
-package mpi
+// Package cpuset has sets of processors, which tell whether the ranks of a host outnumber the processors they may run on.
+package cpuset
 
 import (
 	"math/bits"
@@ -6,12 +7,12 @@ import (
 	"github.com/weftstack/weft/internal/affinity"
 )
 
-// cpuSet is the set of processors of the host on which a process may run: processor n is bit n%64
+// Set is the set of processors of the host on which a process may run: processor n is bit n%64
 // of word n/64. It is empty if unknown.
-type cpuSet []uint64
+type Set []uint64
 
-// processors returns where this process may run.
-func processors() (s cpuSet) {
+// Allowed returns where this process may run.
+func Allowed() (s Set) {
 	for _, cpu := range affinity.Allowed() {
 		for len(s) <= cpu/64 {
 			s = append(s, 0)
@@ -21,7 +22,7 @@ func processors() (s cpuSet) {
 	return s
 }
 
-func (s cpuSet) len() (n int) {
+func (s Set) len() (n int) {
 	for _, w := range s {
 		n += bits.OnesCount64(w)
 	}
@@ -29,7 +30,7 @@ func (s cpuSet) len() (n int) {
 }
 
 // meets reports whether s and o have a processor in common.
-func (s cpuSet) meets(o cpuSet) bool {
+func (s Set) meets(o Set) bool {
 	for i := range min(len(s), len(o)) {
 		if s[i]&o[i] != 0 {
 			return true
@@ -39,7 +40,7 @@ func (s cpuSet) meets(o cpuSet) bool {
 }
 
 // join returns s with the processors of o; it may change s.
-func (s cpuSet) join(o cpuSet) cpuSet {
+func (s Set) join(o Set) Set {
 	for i, w := range o {
 		if i == len(s) {
 			return append(s, o[i:]...)
@@ -49,15 +50,15 @@ func (s cpuSet) join(o cpuSet) cpuSet {
 	return s
 }
 
-// crowded reports whether the ranks that may run where one with the processors own
+// Crowded reports whether the ranks that may run where one with the processors own
 // may, outnumber the processors of them all, or those that this process uses at a
-// time, procs, if that is less than it might. Local has the processors of all ranks of
+// time, procs, if that is less than it might. local has the processors of all ranks of
 // the host: a launcher or a container may have given each some of its own.
-func crowded(own cpuSet, local []cpuSet, procs int) bool {
+func Crowded(own Set, local []Set, procs int) bool {
 	if own.len() == 0 {
 		return len(local) > procs || procs == 1
 	}
-	sharers, all := 0, cpuSet(nil)
+	sharers, all := 0, Set(nil)
 	for _, s := range local {
 		if s.meets(own) || s.len() == 0 {
 			sharers++

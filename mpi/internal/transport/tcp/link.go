@@ -1,4 +1,4 @@
-package mpi
+package tcp
 
 import (
 	"context"
@@ -13,16 +13,16 @@ import (
 	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
-// tcpLink carries messages over one TCP connection, all streams in one byte stream. A sender writes
+// Link carries messages over one TCP connection, all streams in one byte stream. A sender writes
 // to the socket itself as long as the socket takes everything; a goroutine writes the rest.
-type tcpLink struct {
-	conn *net.TCPConn
+type Link struct {
+	Conn *net.TCPConn // to be closed only by its owner
 	raw  syscall.RawConn
-	peer *p2p.Peer
+	Peer *p2p.Peer // at the other end
 
 	mu      sync.Mutex
-	batch   tcpBatch // messages that are written next
-	spare   tcpBatch
+	batch   batch // messages that are written next
+	spare   batch
 	queued  int  // bytes in batch
 	writing bool // a goroutine is writing
 	closed  bool
@@ -34,11 +34,11 @@ type tcpLink struct {
 	rerr error         // why receiving has ended
 	done chan struct{} // closed when the reader has ended
 
-	direct tcpDirect
+	direct direct
 }
 
-// tcpBatch is a sequence of messages for one writev.
-type tcpBatch struct {
+// batch is a sequence of messages for one writev.
+type batch struct {
 	bufs   [][]byte
 	owners []transport.Owner
 	arena  []byte // copied bytes
@@ -46,35 +46,36 @@ type tcpBatch struct {
 }
 
 const (
-	// tcpCopy is the length up to which bodies are copied behind their envelope, in bytes.
-	tcpCopy = 32 << 10
-	// tcpQueue bounds the copied bytes that wait to be written.
-	tcpQueue = 1 << 20
-	// tcpRead is the size of the receive buffer, in bytes.
-	tcpRead = 128 << 10
+	// copyLimit is the length up to which bodies are copied behind their envelope, in bytes.
+	copyLimit = 32 << 10
+	// queueLimit bounds the copied bytes that wait to be written.
+	queueLimit = 1 << 20
+	// readBuffer is the size of the receive buffer, in bytes.
+	readBuffer = 128 << 10
 )
 
-func newTCPLink(conn *net.TCPConn, p *p2p.Peer) (*tcpLink, error) {
+// NewLink returns the link to p over conn. It receives from when Read is called.
+func NewLink(conn *net.TCPConn, p *p2p.Peer) (*Link, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	l := &tcpLink{conn: conn, raw: raw, peer: p, rbuf: make([]byte, tcpRead), done: make(chan struct{})}
+	l := &Link{Conn: conn, raw: raw, Peer: p, rbuf: make([]byte, readBuffer), done: make(chan struct{})}
 	l.idle = sync.NewCond(&l.mu)
 	l.direct.init(l)
 	return l, nil
 }
 
-func (l *tcpLink) CopyLimit(bool) int { return tcpCopy }
+func (l *Link) CopyLimit(bool) int { return copyLimit }
 
 // Send implements Link.
-func (l *tcpLink) Send(_ uint16, hdr, body []byte, own transport.Owner) error {
+func (l *Link) Send(_ uint16, hdr, body []byte, own transport.Owner) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return transport.ErrClosed
 	}
-	if own == nil && len(body) > 0 && l.queued > tcpQueue {
+	if own == nil && len(body) > 0 && l.queued > queueLimit {
 		return transport.ErrFull
 	}
 	l.queued += len(hdr) + len(body)
@@ -91,37 +92,37 @@ func (l *tcpLink) Send(_ uint16, hdr, body []byte, own transport.Owner) error {
 	return nil
 }
 
-// copy appends a copy of b.
-func (t *tcpBatch) copy(b []byte) {
-	if len(b) == 0 {
+// copy appends a copy of p.
+func (b *batch) copy(p []byte) {
+	if len(p) == 0 {
 		return
 	}
-	at := len(t.arena)
-	moved := at+len(b) > cap(t.arena)
-	t.arena = append(t.arena, b...) // bufs still reference the old array if it moves
-	if t.last && !moved {
-		i := len(t.bufs) - 1
-		t.bufs[i] = t.bufs[i][:len(t.bufs[i])+len(b)]
+	at := len(b.arena)
+	moved := at+len(p) > cap(b.arena)
+	b.arena = append(b.arena, p...) // bufs still reference the old array if it moves
+	if b.last && !moved {
+		i := len(b.bufs) - 1
+		b.bufs[i] = b.bufs[i][:len(b.bufs[i])+len(p)]
 	} else {
-		t.bufs = append(t.bufs, t.arena[at:])
-		t.last = true
+		b.bufs = append(b.bufs, b.arena[at:])
+		b.last = true
 	}
 }
 
 // written removes the first n bytes.
-func (t *tcpBatch) written(n int) {
-	for n > 0 && n >= len(t.bufs[0]) {
-		n -= len(t.bufs[0])
-		t.bufs[0] = nil
-		t.bufs = t.bufs[1:]
+func (b *batch) written(n int) {
+	for n > 0 && n >= len(b.bufs[0]) {
+		n -= len(b.bufs[0])
+		b.bufs[0] = nil
+		b.bufs = b.bufs[1:]
 	}
 	if n > 0 {
-		t.bufs[0] = t.bufs[0][n:]
+		b.bufs[0] = b.bufs[0][n:]
 	}
 }
 
 // Flush implements Link.
-func (l *tcpLink) Flush() {
+func (l *Link) Flush() {
 	l.mu.Lock()
 	if l.writing || len(l.batch.bufs) == 0 {
 		l.mu.Unlock()
@@ -134,11 +135,11 @@ func (l *tcpLink) Flush() {
 // write writes batches until none is left. If direct is set, it stops when the socket takes no
 // more, and leaves the rest to a goroutine. It is called with mu held and writing set, and unlocks
 // mu.
-func (l *tcpLink) write(direct bool) {
+func (l *Link) write(direct bool) {
 	for len(l.batch.bufs) > 0 {
 		b := l.batch
 		l.batch = l.spare
-		l.spare = tcpBatch{}
+		l.spare = batch{}
 		l.queued = 0
 		l.mu.Unlock()
 		all := b.bufs
@@ -163,7 +164,7 @@ func (l *tcpLink) write(direct bool) {
 }
 
 // wrote releases the owners of a batch and keeps its memory. It locks mu.
-func (l *tcpLink) wrote(bufs [][]byte, owners []transport.Owner, arena []byte, err error) {
+func (l *Link) wrote(bufs [][]byte, owners []transport.Owner, arena []byte, err error) {
 	for i, o := range owners {
 		o.Released(err)
 		owners[i] = nil
@@ -172,28 +173,28 @@ func (l *tcpLink) wrote(bufs [][]byte, owners []transport.Owner, arena []byte, e
 		l.kill(err)
 	}
 	clear(bufs)
-	if cap(arena) > tcpQueue {
+	if cap(arena) > queueLimit {
 		arena = nil
 	}
 	l.mu.Lock()
-	l.spare = tcpBatch{bufs: bufs[:0], owners: owners[:0], arena: arena[:0]}
+	l.spare = batch{bufs: bufs[:0], owners: owners[:0], arena: arena[:0]}
 }
 
 // rest writes the rest of b, and everything queued since.
-func (l *tcpLink) rest(b tcpBatch) {
+func (l *Link) rest(b batch) {
 	err := l.writeAll(&b)
 	l.wrote(nil, b.owners, b.arena, err)
 	l.write(false)
 }
 
-func (l *tcpLink) writeAll(b *tcpBatch) error {
+func (l *Link) writeAll(b *batch) error {
 	bufs := net.Buffers(b.bufs)
-	_, err := bufs.WriteTo(l.conn)
+	_, err := bufs.WriteTo(l.Conn)
 	return err
 }
 
-// read receives until the connection ends.
-func (l *tcpLink) read() {
+// Read receives until the connection ends.
+func (l *Link) Read() {
 	defer close(l.done)
 	err := l.readLoop()
 	l.rmu.Lock()
@@ -208,27 +209,27 @@ func (l *tcpLink) read() {
 		err = l.why
 	}
 	l.mu.Unlock()
-	_ = l.conn.Close()
+	_ = l.Conn.Close()
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	l.peer.Down(err)
+	l.Peer.Down(err)
 }
 
 // kill makes the reader end the link. Unlike closing the connection it does not wait for other
 // goroutines, so an upcall may call it.
-func (l *tcpLink) kill(err error) {
+func (l *Link) kill(err error) {
 	l.mu.Lock()
 	if l.why == nil {
 		l.why = err
 	}
 	l.mu.Unlock()
-	_ = l.conn.SetDeadline(ctxconn.Past)
+	_ = l.Conn.SetDeadline(ctxconn.Past)
 }
 
 // parse gives received bytes to the message parser. rmu is held.
-func (l *tcpLink) parse(b []byte) error {
-	f := &l.peer.Parsers[0]
+func (l *Link) parse(b []byte) error {
+	f := &l.Peer.Parsers[0]
 	for len(b) > 0 {
 		n, err := f.Parse(b)
 		if err != nil {
@@ -240,7 +241,7 @@ func (l *tcpLink) parse(b []byte) error {
 }
 
 // Shutdown implements Link.
-func (l *tcpLink) Shutdown(ctx context.Context) error {
+func (l *Link) Shutdown(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { l.kill(ctx.Err()) })
 	defer stop()
 	l.mu.Lock()
@@ -249,13 +250,13 @@ func (l *tcpLink) Shutdown(ctx context.Context) error {
 		l.idle.Wait()
 	}
 	l.mu.Unlock()
-	_ = l.conn.CloseWrite() // fails if the peer was faster
+	_ = l.Conn.CloseWrite() // fails if the peer was faster
 	<-l.done                // the peer closes when it has done the same
 	return ctx.Err()
 }
 
 // Abort implements Link.
-func (l *tcpLink) Abort(string) {
-	_ = l.conn.SetLinger(0)
+func (l *Link) Abort(string) {
+	_ = l.Conn.SetLinger(0)
 	l.kill(transport.ErrClosed)
 }

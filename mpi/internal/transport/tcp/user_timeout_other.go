@@ -1,6 +1,6 @@
 //go:build !linux
 
-package mpi
+package tcp
 
 import (
 	"net"
@@ -8,5 +8,5 @@ import (
 )
 
 // userTimeout does nothing: only the probes of an idle connection are timed
-// here, see setFailureTimeout.
+// here, see SetFailureTimeout.
 func userTimeout(*net.TCPConn, time.Duration) error { return nil }

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package mpi
+package tcp
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tcpDirect is the state of a link for reading and writing its socket without blocking: functions
+// direct is the state of a link for reading and writing its socket without blocking: functions
 // that are called with the descriptor, their arguments and results.
-type tcpDirect struct {
+type direct struct {
 	read  func(uintptr) bool // readAll
 	poll  func(uintptr)      // readOnce
 	write func(uintptr) bool // writeNow
@@ -22,7 +22,7 @@ type tcpDirect struct {
 	err  error
 }
 
-func (d *tcpDirect) init(l *tcpLink) { d.read, d.poll, d.write = l.readAll, l.readOnce, l.writeNow }
+func (d *direct) init(l *Link) { d.read, d.poll, d.write = l.readAll, l.readOnce, l.writeNow }
 
 const (
 	// maxIov bounds the number of buffers of one writev.
@@ -33,7 +33,7 @@ const (
 )
 
 // tryWrite writes as much of bufs as the socket takes without blocking.
-func (l *tcpLink) tryWrite(bufs [][]byte) (int, error) {
+func (l *Link) tryWrite(bufs [][]byte) (int, error) {
 	d := &l.direct
 	d.bufs, d.n, d.err = bufs, 0, nil
 	if err := l.raw.Write(d.write); err != nil {
@@ -43,7 +43,7 @@ func (l *tcpLink) tryWrite(bufs [][]byte) (int, error) {
 	return d.n, d.err
 }
 
-func (l *tcpLink) writeNow(fd uintptr) bool {
+func (l *Link) writeNow(fd uintptr) bool {
 	d := &l.direct
 	var n int
 	var err error
@@ -65,11 +65,11 @@ func (l *tcpLink) writeNow(fd uintptr) bool {
 }
 
 // readLoop receives until the connection ends.
-func (l *tcpLink) readLoop() error { return l.raw.Read(l.direct.read) }
+func (l *Link) readLoop() error { return l.raw.Read(l.direct.read) }
 
 // readAll receives everything there is. It returns false to be called again when the socket is
 // readable.
-func (l *tcpLink) readAll(fd uintptr) bool {
+func (l *Link) readAll(fd uintptr) bool {
 	for {
 		l.rmu.Lock()
 		_, err := l.receive(int(fd))
@@ -83,8 +83,8 @@ func (l *tcpLink) readAll(fd uintptr) bool {
 	}
 }
 
-// poll receives once without blocking, and reports whether there was something.
-func (l *tcpLink) poll() bool {
+// Poll receives once without blocking, and reports whether there was something.
+func (l *Link) Poll() bool {
 	if !l.rmu.TryLock() {
 		return false // another goroutine is receiving
 	}
@@ -93,7 +93,7 @@ func (l *tcpLink) poll() bool {
 	return l.rerr == nil && l.raw.Control(l.direct.poll) == nil && l.direct.got
 }
 
-func (l *tcpLink) readOnce(fd uintptr) {
+func (l *Link) readOnce(fd uintptr) {
 	n, err := l.receive(int(fd))
 	l.direct.got = n > 0
 	if err != nil && !errors.Is(err, unix.EAGAIN) {
@@ -104,11 +104,11 @@ func (l *tcpLink) readOnce(fd uintptr) {
 // receive reads once: into the buffer of the receive in progress if at least minInPlace bytes of
 // its body are missing, else into the buffer of the link. rmu is held. Errors other than EAGAIN are
 // final.
-func (l *tcpLink) receive(fd int) (n int, err error) {
+func (l *Link) receive(fd int) (n int, err error) {
 	if l.rerr != nil {
 		return 0, l.rerr
 	}
-	f := &l.peer.Parsers[0]
+	f := &l.Peer.Parsers[0]
 	if f.DirectRoom() >= minInPlace {
 		n, err = f.PlaceWith(func(b []byte) (int, error) { return readFD(fd, b) })
 	} else if n, err = readFD(fd, l.rbuf); n > 0 {

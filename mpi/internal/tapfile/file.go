@@ -1,4 +1,5 @@
-package mpi
+// Package tapfile writes the datagrams that a rank sends to a file, which "weft pcap" and "weft run -capture" read.
+package tapfile
 
 import (
 	"encoding/binary"
@@ -10,28 +11,29 @@ import (
 	"github.com/weftstack/weft/sctp"
 )
 
-// capture records the datagrams that a rank sends. Each record is 8 bytes Unix
+// A File records the datagrams that a rank sends. Each record is 8 bytes Unix
 // time in nanoseconds; local and remote address, each 1 byte family (4 or 6), 16
 // bytes address (an IPv4 one in the first four) and 2 bytes port; 4 bytes length;
 // and the UDP payload; all big endian. Records are appended whole, one write each, so
 // that a rank that is killed leaves a readable file.
-type capture struct {
+type File struct {
 	mu   sync.Mutex
 	file *os.File
 	buf  []byte
 	err  error // the first error; nothing is written after it
 }
 
-func openCapture(name string) (*capture, error) {
+// Open opens a file, or makes it, and records at its end.
+func Open(name string) (*File, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	return &capture{file: f}, nil
+	return &File{file: f}, nil
 }
 
-// tap is a sctp.TransportConfig.Tap.
-func (c *capture) tap(e sctp.TapEvent) {
+// Tap is a sctp.TransportConfig.Tap.
+func (c *File) Tap(e sctp.TapEvent) {
 	if !e.Sent {
 		return
 	}
@@ -62,8 +64,8 @@ func appendCaptureAddr(b []byte, ap netip.AddrPort) []byte {
 	return binary.BigEndian.AppendUint16(b, ap.Port())
 }
 
-// close ends the capture; c may be nil. It returns the first error of all.
-func (c *capture) close() error {
+// Close ends the capture; c may be nil. It returns the first error of all.
+func (c *File) Close() error {
 	if c == nil {
 		return nil
 	}
