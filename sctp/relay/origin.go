@@ -110,6 +110,15 @@ func (s *Sender) probe() {
 	s.n.control(s.leg, &s.q, &f, s.hash)
 }
 
+// End ends the flow at once: calls that wait, and later ones, return ErrClosed. What the target has not confirmed may not
+// arrive; what has not left arrives no more once Node.Sender has begun the flow again.
+func (s *Sender) End() {
+	s.n.mu.Lock()
+	s.fail(ErrClosed)
+	s.n.mu.Unlock()
+	s.n.runUpcalls()
+}
+
 // fail ends the flow. mu is held.
 func (s *Sender) fail(err error) {
 	if s.err != nil {

@@ -78,6 +78,35 @@ func TestFlowBegunAgain(t *testing.T) {
 				}
 			}
 
+			// The origin ends the flow while a call waits.
+			short, stop := context.WithTimeout(ctx, time.Minute)
+			time.AfterFunc(time.Second, again.End)
+			err = again.Send(short, make([]byte, 2*relay.DefaultFlowWindow), relay.SendOptions{})
+			stop()
+			if !errors.Is(err, relay.ErrClosed) {
+				t.Errorf("Send on a flow that was ended: %v", err)
+			}
+			if held := a.Stats().SendHeld; held != 0 {
+				t.Errorf("%d bytes are held for a flow that was ended", held)
+			}
+			again = begin()
+			wantNil(t, again.Send(ctx, []byte("anew"), relay.SendOptions{}))
+			for anew := false; !anew; {
+				r, err := b.Next(ctx)
+				wantNil(t, err)
+				buf := make([]byte, 1<<20)
+				for {
+					n, info, err := r.TryRecv(buf)
+					if err != nil {
+						break
+					}
+					if anew = string(buf[:n]) == "anew"; anew && !info.EOR {
+						t.Error("a rest of the former flow")
+					}
+				}
+			}
+			wantNil(t, again.Flush(ctx))
+
 			// The target restarts.
 			b.close()
 			time.Sleep(2 * time.Second)
