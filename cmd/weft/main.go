@@ -5,6 +5,7 @@ import (
 
 	"github.com/weftstack/weft/cmd/weft/internal/bench"
 	"github.com/weftstack/weft/cmd/weft/internal/emulator"
+	"github.com/weftstack/weft/cmd/weft/internal/gateway"
 	"github.com/weftstack/weft/cmd/weft/internal/launch"
 	"github.com/weftstack/weft/cmd/weft/internal/perf"
 	"github.com/weftstack/weft/cmd/weft/internal/rping"
@@ -21,6 +22,7 @@ func program() *cli.Program {
 		Short: "weft runs and examines programs over user-space SCTP, iWARP and MPI.",
 		Commands: []cli.Command{
 			{Name: "run", Short: "start the ranks of an MPI program on this host or on several", Run: launch.Main},
+			{Name: "gateway", Short: "relay messages of jobs between sites", Run: gateway.Main},
 			{Name: "net", Short: "run programs on emulated hosts and networks", Run: emulator.Main},
 			{Name: "perf", Short: "measure throughput and latency of a transport", Run: perf.Main},
 			{Name: "bench", Short: "measure MPI as the OSU micro-benchmarks do", Run: bench.Main},

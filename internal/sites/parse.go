@@ -346,12 +346,12 @@ func (p *parser) addresses(what string, g *Gateway, list *[]netip.AddrPort) erro
 		if what != "status" && (a.Addr().IsUnspecified() || a.Addr().IsMulticast()) {
 			return p.bad("gateway %s %s %s: want an address that others reach it at", g.Name, what, word)
 		}
-		// Sites may use the same private addresses in their LANs.
-		key := "tcp " + what + a.String()
-		if what == "status" {
+		key := a.String()
+		switch what {
+		case "lan": // sites may use the same private addresses
 			key = p.site.Name + " " + key
-		} else if key = "udp " + a.String(); what == "lan" {
-			key = p.site.Name + " " + key
+		case "status": // gateways are on different hosts, perhaps at the loopback address of each
+			key = p.site.Name + " " + g.Name + " " + what + " " + key
 		}
 		if line := p.addrs[key]; line != 0 {
 			return p.bad("gateway %s %s %s: already in line %d", g.Name, what, word, line)

@@ -131,6 +131,7 @@ func TestMistakes(t *testing.T) {
 		{"gateway lan twice", "site a\ngateway g lan 1.2.3.4:5 wan 1.2.3.4:6\ngateway h lan 1.2.3.4:5 wan 1.2.3.4:7", `f:3: gateway h lan 1.2.3.4:5: already in line 2`},
 		{"gateway wan twice", head + "gateway g lan 1.2.3.4:5 wan 1.2.3.4:6\nsite b\ngateway h lan 1.2.3.4:5 wan 1.2.3.4:6", `f:5: gateway h wan 1.2.3.4:6: already in line 3`},
 		{"gateway status twice", "site a\ngateway g status 1.2.3.4:5 1.2.3.4:6", `f:2: gateway g status: want one address`},
+		{"gateway status twice the same", "site a\ngateway g status 1.2.3.4:5 1.2.3.4:5", `f:2: gateway g status 1.2.3.4:5: already in line 2`},
 		{"no gateway", "jobs key-file k\nsite a\nsite b\n" + gw(2), `f:2: site a has no gateway: want a line gateway NAME lan ADDRESS:PORT wan ADDRESS:PORT`},
 		{"no tcp", "site a\ntcp", `f:2: tcp: want ranges of addresses, such as 10.1.0.0/16`},
 		{"tcp", "site a\ntcp 10.1.0.0", `f:2: tcp "10.1.0.0": want a range of addresses, such as 10.1.0.0/16`},

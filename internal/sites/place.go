@@ -3,6 +3,7 @@ package sites
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -23,6 +24,21 @@ type rankRange struct {
 
 // ByRank reports whether ranks, not hosts, have sites.
 func (f *File) ByRank() bool { return len(f.ranks) > 0 }
+
+// RanksOf returns the ranks of a site as the file has them, in order: "0-3 8".
+func (f *File) RanksOf(s *Site) string {
+	var words []string
+	for _, r := range f.ranks {
+		switch {
+		case r.site != s:
+		case r.lo == r.hi:
+			words = append(words, strconv.Itoa(r.lo))
+		default:
+			words = append(words, fmt.Sprintf("%d-%d", r.lo, r.hi))
+		}
+	}
+	return strings.Join(words, " ")
+}
 
 // Place returns where a rank is that runs on a host. If the file gives hosts to sites, rank is not used, and host
 // is found as it stands in the file, or by what is before its first dot. If the file gives ranks to sites, host is

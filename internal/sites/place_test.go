@@ -51,6 +51,9 @@ func TestPlaceOfRanks(t *testing.T) {
 			t.Errorf("rank %d: %+v, %v", rank, p, err)
 		}
 	}
+	if got := f.RanksOf(f.Site("s2")); got != "10-12 14" {
+		t.Errorf("ranks %q, want 10-12 14", got)
+	}
 	if !f.ByRank() || !f.Sites[0].Ranks() {
 		t.Error("the file is not by rank")
 	}
