@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/weftstack/weft/cmd/weft/internal/process"
 	"github.com/weftstack/weft/internal/netem"
@@ -18,7 +19,9 @@ type daemons struct {
 	hosts   []*emHost // by site, then by gateway
 	names   []string  // of these, in messages
 	args    func(site, gateway int) []string
+	self    string // path of this program
 	perSite int
+	status  func(site, gateway int) string
 	verbose bool
 
 	mu   sync.Mutex
@@ -57,7 +60,7 @@ func (em *emulation) startDaemons(o *options) error {
 	if err != nil {
 		return err
 	}
-	d := &daemons{perSite: o.gateways, verbose: o.verbose}
+	d := &daemons{self: self, status: em.plan.statusAddr, perSite: o.gateways, verbose: o.verbose}
 	for i, n := range em.plan.nodes {
 		if n.kind == kindGateway {
 			d.hosts = append(d.hosts, em.hosts[i])
@@ -72,6 +75,29 @@ func (em *emulation) startDaemons(o *options) error {
 	for i := range d.hosts {
 		if err := d.start(i/d.perSite, i%d.perSite); err != nil {
 			return err
+		}
+	}
+	return d.await()
+}
+
+// legsTime is how long the commands wait for the legs of the gateways. With a network that is
+// cut from the start they are never there.
+const legsTime = 10 * time.Second
+
+// await waits until the gateways have all their legs, and reports those that have not.
+func (d *daemons) await() error {
+	waits := make([]*exec.Cmd, len(d.hosts))
+	for i := range waits {
+		cmd := exec.Command(d.self, "gateway", "status", "-wait", legsTime.String(), d.status(i/d.perSite, i%d.perSite))
+		cmd.SysProcAttr = process.ChildAttr()
+		if err := d.hosts[i].do(cmd.Start); err != nil {
+			return fmt.Errorf("%s: %w", d.names[i], err)
+		}
+		waits[i] = cmd
+	}
+	for i, cmd := range waits {
+		if err := cmd.Wait(); err != nil {
+			fmt.Fprintf(os.Stderr, "weft net: %s has not all its legs\n", d.names[i])
 		}
 	}
 	return nil

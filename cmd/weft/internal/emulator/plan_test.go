@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/weftstack/weft/internal/netem"
+	"github.com/weftstack/weft/internal/sites"
 )
 
 // planned returns the options and the plan for a command line.
@@ -150,18 +152,18 @@ jobs key-file jobs.key
 mode chained
 site s1
   hosts s1h1 s1h2
-  gateway a lan 10.77.1.254:5747 wan 198.18.1.17:5748 198.18.2.17:5748 status 127.0.0.1:9180
-  gateway b lan 10.77.1.253:5747 wan 198.18.1.18:5748 198.18.2.18:5748 status 127.0.0.1:9180
+  gateway a lan 10.77.1.254:5747 wan 198.18.1.17:5748 198.18.2.17:5748 status 127.0.0.1:9117
+  gateway b lan 10.77.1.253:5747 wan 198.18.1.18:5748 198.18.2.18:5748 status 127.0.0.1:9118
   tcp 10.77.1.0/24
 site s2
   hosts s2h1 s2h2
-  gateway a lan 10.77.2.254:5747 wan 198.18.1.33:5748 198.18.2.33:5748 status 127.0.0.1:9180
-  gateway b lan 10.77.2.253:5747 wan 198.18.1.34:5748 198.18.2.34:5748 status 127.0.0.1:9180
+  gateway a lan 10.77.2.254:5747 wan 198.18.1.33:5748 198.18.2.33:5748 status 127.0.0.1:9133
+  gateway b lan 10.77.2.253:5747 wan 198.18.1.34:5748 198.18.2.34:5748 status 127.0.0.1:9134
   tcp 10.77.2.0/24
 site s3
   hosts s3h1 s3h2
-  gateway a lan 10.77.3.254:5747 wan 198.18.1.49:5748 198.18.2.49:5748 status 127.0.0.1:9180
-  gateway b lan 10.77.3.253:5747 wan 198.18.1.50:5748 198.18.2.50:5748 status 127.0.0.1:9180
+  gateway a lan 10.77.3.254:5747 wan 198.18.1.49:5748 198.18.2.49:5748 status 127.0.0.1:9149
+  gateway b lan 10.77.3.253:5747 wan 198.18.1.50:5748 198.18.2.50:5748 status 127.0.0.1:9150
   tcp 10.77.3.0/24
 leg s1 s2 key-file s1-s2.key associations 4
 leg s2 s3 key-file s2-s3.key associations 4
@@ -175,6 +177,21 @@ leg s2 s3 key-file s2-s3.key associations 4
 	}
 	if err := o.writeSites(dir); err == nil {
 		t.Error("a sites file was overwritten")
+	}
+	f, err := sites.Read(filepath.Join(dir, sitesFileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.JobsKey(); err != nil {
+		t.Error(err)
+	}
+	for _, l := range f.Legs {
+		if _, err := l.Key(); err != nil {
+			t.Error(err)
+		}
+	}
+	if at, err := f.Place("s3h2", 5); err != nil || at.Site.Number != 3 || at.Node != 2 {
+		t.Errorf("host s3h2 is at %+v, %v", at, err)
 	}
 }
 

@@ -1,13 +1,13 @@
 package emulator
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/weftstack/weft/internal/sites"
 )
 
 const (
@@ -15,7 +15,7 @@ const (
 	jobsKeyName   = "jobs.key" // the key for jobs
 	lanPort       = 5747       // of gateways, for processes of the site
 	wanPort       = 5748       // of gateways, for those of other sites
-	statusAddr    = "127.0.0.1:9180"
+	statusPort    = 9100       // of gateways, plus what is last in the address in a WAN: one for each
 )
 
 // siteName returns the name of a site, from 0, in the sites file.
@@ -48,7 +48,7 @@ func (p *plan) sitesText(o *options) string {
 				for _, f := range n.ifaces[1:] {
 					b.WriteString(" " + at(f, wanPort))
 				}
-				b.WriteString(" status " + statusAddr + "\n")
+				b.WriteString(" status " + p.statusAddr(n.site, n.number) + "\n")
 			}
 		}
 		if !o.overlap {
@@ -63,6 +63,11 @@ func (p *plan) sitesText(o *options) string {
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// statusAddr returns where a gateway tells its state, on its own host.
+func (p *plan) statusAddr(site, gateway int) string {
+	return fmt.Sprintf("127.0.0.1:%d", statusPort+int(p.addrs.wanGateway(site, gateway, 0)[3]))
 }
 
 // at returns the address of an interface with a port.
@@ -102,7 +107,7 @@ func (o *options) writeSites(dir string) error {
 		keys = append(keys, legKeyName(l))
 	}
 	for _, name := range keys {
-		if err := writeKey(filepath.Join(dir, name)); err != nil {
+		if err := sites.WriteKey(filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
@@ -140,19 +145,4 @@ func (o *options) siteEnv(n *planNode, gateways []string) []string {
 		fmt.Sprintf("WEFT_NET_SITE=%d", n.site+1), fmt.Sprintf("WEFT_NET_NODE=%d", n.number+1),
 		"WEFT_NET_GATEWAYS=" + strings.Join(gateways, ","),
 	}
-}
-
-// writeKey writes a new key to a file that must not exist.
-func writeKey(name string) error {
-	key := make([]byte, 32)
-	rand.Read(key) // never fails
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(hex.EncodeToString(key) + "\n")
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return err
 }
