@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -20,6 +21,8 @@ const (
 	// less than a minute on two processors. Waits have shorter limits of their own, but a guest
 	// that answers no more makes every row wait for its limit.
 	testTime = 10 * time.Minute
+	// envTestTime gives tests more, for those that are asked by other variables to repeat what they do.
+	envTestTime = "WEFT_INTEROP_TIME"
 	// unwindTime is how long a test may take to end after its deadline, when its contexts are
 	// done and the programs that it started are killed.
 	unwindTime = time.Minute
@@ -48,7 +51,11 @@ var deadlines sync.Map
 // bounded gives a test its deadline. It is the first statement of every test.
 func bounded(t *testing.T) {
 	t.Helper()
-	boundedBy(t, testTime, unwindTime, t.Errorf, func(report string) {
+	limit := testTime
+	if d, err := time.ParseDuration(os.Getenv(envTestTime)); err == nil && d > limit {
+		limit = d
+	}
+	boundedBy(t, limit, unwindTime, t.Errorf, func(report string) {
 		debug.SetTraceback("all")
 		panic(report)
 	})

@@ -53,7 +53,15 @@ func (em *emulation) serveControl(l net.Listener) {
 
 // command carries out one line and returns the answer to it.
 func (em *emulation) command(line string) (answer string, err error) {
-	if strings.TrimSpace(line) == "stats" {
+	switch strings.TrimSpace(line) {
+	case "begun":
+		select {
+		case <-em.begun:
+			return "ok", nil
+		case <-em.ended:
+			return "", errors.New("the emulation has ended")
+		}
+	case "stats":
 		var stats []portStats
 		err := em.do(func(f *netem.Fabric) error {
 			stats = em.plan.stats(f)

@@ -44,6 +44,7 @@ func (em *emulation) prepare(ctx context.Context, o *options) error {
 	}
 	return em.do(func(*netem.Fabric) error {
 		em.from = em.now()
+		close(em.begun)
 		return nil
 	})
 }

@@ -39,6 +39,7 @@ type emulation struct {
 	wake    int // eventfd: changes are waiting, or it is over
 	over    atomic.Bool
 	ended   chan struct{}
+	begun   chan struct{} // closed when the commands start
 	cross   *crossTraffic // nil: there is none
 
 	polls []unix.PollFd
@@ -162,7 +163,7 @@ func newEmulation(o *options) (*emulation, error) {
 	p := o.plan()
 	em := &emulation{
 		plan: p, fabric: p.fabric(o), wake: wake, from: -1,
-		changes: make(chan changeRequest, 16), ended: make(chan struct{}),
+		changes: make(chan changeRequest, 16), ended: make(chan struct{}), begun: make(chan struct{}),
 		buf: make([]byte, netem.OffloadHeader+netem.MaxPacket), whole: !o.offload,
 	}
 	em.steps = append(em.steps, o.steps...)

@@ -69,7 +69,7 @@ func newFlags(o *options) *flag.FlagSet {
 		o.steps = append(o.steps, step)
 		return err
 	})
-	fs.StringVar(&o.control, "control", "", "create a Unix `socket` that takes one request per line: a change (cut, restore, set), answered by ok or an error, or stats, answered by the counters as JSON")
+	fs.StringVar(&o.control, "control", "", "create a Unix `socket` that takes one request per line: a change (cut, restore, set), answered by ok or an error, begun, answered when the commands start, or stats, answered by the counters as JSON")
 	fs.StringVar(&o.pcap, "pcap", "", "write every delivered packet to a pcap `file`")
 	fs.BoolVar(&o.stats, "stats", false, "print the counters of every host and network at the end")
 	fs.IntVar(&o.main, "main", -1, "end all commands when the one on this `host` ends")
