@@ -15,13 +15,17 @@ type Address = frame.Address
 // Mode tells when Send of a Sender returns.
 type Mode uint8
 
-// The modes. In both a message survives the death of gateways.
+// The modes. In the first two a message survives the death of gateways.
 const (
 	// Piecewise returns when the node has a copy of the message, which it keeps until the target
 	// has confirmed it: the buffer is free early.
 	Piecewise Mode = iota
 	// Chained returns when the target process has all of the message in its memory.
 	Chained
+	// Lossy returns when Piecewise does. The node keeps a frame only until the gateway that it went to has
+	// acknowledged it, so it needs little memory, but what a gateway holds when it dies, or drops, is lost: then the
+	// flow ends with ErrLost on both sides. These are the semantics of MPI5000 and ICGM.
+	Lossy
 )
 
 const (
@@ -109,7 +113,7 @@ func (c *NodeConfig) check() error {
 		return fmt.Errorf("%w: no gateways", ErrConfig)
 	case c.Transport == nil:
 		return fmt.Errorf("%w: no transport", ErrConfig)
-	case c.Mode > Chained:
+	case c.Mode > Lossy:
 		return fmt.Errorf("%w: mode %d", ErrConfig, c.Mode)
 	}
 	def(&c.FlowWindow, DefaultFlowWindow)

@@ -27,6 +27,9 @@ var (
 	// ErrUnreachable is the end of a flow whose target has not confirmed anything for the
 	// peer timeout.
 	ErrUnreachable = errors.New("relay: process does not answer")
+	// ErrLost is the end of a flow in mode Lossy of which a gateway has lost frames: what the target has not
+	// received by then never comes.
+	ErrLost = errors.New("relay: data lost with a gateway")
 	// ErrLimit is returned when a node has the largest number of flows, and by TrySend for
 	// a message that takes more than its memory.
 	ErrLimit = errors.New("relay: limit reached")

@@ -163,13 +163,23 @@ func (g *Gateway) admit(c *conn, f *frame.Frame) (*flow, frame.Reason) {
 		}
 		g.flows[k] = e
 	}
-	if e.leg != to && e.leg.idle(&e.q) {
-		e.leg = to // otherwise what waits goes first
+	if e.leg != to && e.mayMove(g) {
+		e.leg = to
 	}
 	e.used = g.now
 	e.frames++
 	e.bytes += uint64(len(f.Payload))
 	return e, 0
+}
+
+// mayMove reports whether e may take another leg: when its own is gone, or after a pause, in which what it
+// has sent has arrived. So a path that returns reorders nothing: flowlet switching (Sinha, Kandula and Katabi, HotNets
+// 2004). mu is held.
+func (e *flow) mayMove(g *Gateway) bool {
+	if e.leg.attached && (g.now-e.used < flowlet*g.cfg.LegTimeout/checks || e.memory.held.Load() > 0) {
+		return false
+	}
+	return e.leg.idle(&e.q) // otherwise what waits goes first
 }
 
 func (g *Gateway) newFlow() *flow {

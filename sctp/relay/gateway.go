@@ -16,6 +16,8 @@ const roleGateway = frame.RoleGateway
 const (
 	// flowIdle is after how long without a frame a gateway forgets a flow.
 	flowIdle = 10 * time.Second
+	// flowlet is the pause of a flow, in periods of the timer, in which it may move to another leg.
+	flowlet = 2
 	// processShare is the part of the flows of a gateway that one process may have.
 	processShare = 4
 	// minShare is the smallest window that a gateway leaves a flow, in bytes.

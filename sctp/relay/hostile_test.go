@@ -441,7 +441,7 @@ func TestConfigs(t *testing.T) {
 		"key of 15 bytes":          func(c *relay.NodeConfig) { c.Key = jobKey[:15] },
 		"no gateways":              func(c *relay.NodeConfig) { c.Gateways = nil },
 		"no transport":             func(c *relay.NodeConfig) { c.Transport = nil },
-		"mode 2":                   func(c *relay.NodeConfig) { c.Mode = 2 },
+		"mode 3":                   func(c *relay.NodeConfig) { c.Mode = 3 },
 		"FlowWindow 1000, want at": func(c *relay.NodeConfig) { c.FlowWindow = 1000 },
 		"negative limit":           func(c *relay.NodeConfig) { c.MaxFlows = -1 },
 		"LegTimeout 1ns":           func(c *relay.NodeConfig) { c.LegTimeout = 1 },

@@ -92,6 +92,9 @@ func (m *message) frames(batch []*packet) int {
 		if m.left() == 0 {
 			p.owner = m.owner
 		}
+		if s.n.cfg.Mode == Lossy {
+			p.lossy = s
+		}
 		m.flags &^= frame.First
 		batch[k] = p
 	}

@@ -44,7 +44,8 @@ type Node struct {
 	told      fifo[*Sender]  // for OnProgress
 	released  fifo[released] // for owners of messages
 	ranges    []*handled
-	frames    int // size of a frame when there was a leg last
+	frames    int             // size of a frame when there was a leg last
+	ended     fifo[*Receiver] // for OnFragment
 	counters  NodeCounters
 
 	legs []*conn // of the timer

@@ -36,6 +36,11 @@ func (s *Sender) pushSequence(q *sequence, most int) {
 	for q.next != q.end() && q.unconfirmed() < most {
 		at := q.kept.at(q.unconfirmed())
 		p := *at
+		if p.buf == nil { // a gateway had it, see strip
+			s.out += p.credit
+			q.next++
+			continue
+		}
 		if s.out+p.credit > s.window {
 			return
 		}
@@ -72,6 +77,9 @@ func (s *Sender) goBack() {
 
 // onTimer reports false if the flow needs the timer no more. mu is held.
 func (s *Sender) onTimer(now time.Time) bool {
+	if s.telling {
+		return s.tellLost(now)
+	}
 	if s.err != nil || s.data.kept.len()+s.single.kept.len() == 0 {
 		return false
 	}
@@ -92,19 +100,19 @@ func (s *Sender) onTimer(now time.Time) bool {
 	}
 	if s.leg != nil && now.Sub(s.progress) >= after && now.Sub(s.probed) >= after && s.leg.idle(&s.q) {
 		s.probed = now
-		s.probe()
+		s.probe(0)
 	}
 	return true
 }
 
 // probe asks the target whether all has arrived. mu is held.
-func (s *Sender) probe() {
+func (s *Sender) probe(flags frame.Flags) {
 	f := frame.Frame{Header: frame.Header{
-		Type: frame.Probe, Hops: frame.MaxHops, Stream: s.stream, Job: s.n.cfg.Job, Attempt: s.attempt,
+		Type: frame.Probe, Flags: flags, Hops: frame.MaxHops, Stream: s.stream, Job: s.n.cfg.Job, Attempt: s.attempt,
 		From: s.n.cfg.Address, To: s.to, Incarnation: s.incarnation, Seq: s.data.next,
 	}, SingleNext: s.single.next}
 	if !s.bound {
-		f.Flags = frame.Fresh
+		f.Flags |= frame.Fresh
 	}
 	s.counters.Probes++
 	s.n.control(s.leg, &s.q, &f, s.hash)
@@ -164,6 +172,10 @@ func (n *Node) onAck(f *frame.Frame) {
 	defer n.runUpcalls()
 	defer n.mu.Unlock()
 	s := n.senders[flowID{f.From, f.Stream}]
+	if s != nil && s.telling && f.PeerIncarnation == s.incarnation {
+		s.telling = false // the target knows
+		return
+	}
 	if s == nil || s.err != nil || f.PeerIncarnation != s.incarnation {
 		n.counters.Stale++
 		return
@@ -190,6 +202,9 @@ func (n *Node) onAck(f *frame.Frame) {
 	}
 	s.window = int(min(f.Window, 1<<30))
 	if f.Flags&(frame.Resend|frame.ResendSingle) != 0 && f.Attempt == s.attempt {
+		if s.lost(f.Flags) {
+			return
+		}
 		s.goBack()
 	}
 	for i := 0; i < len(s.waits); {

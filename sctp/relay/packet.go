@@ -27,6 +27,7 @@ type packet struct {
 	owner  sctp.SendOwner // is told when the frame is confirmed; may be nil
 	credit int            // what it counts against the window of its flow
 	leg    *leg           // whose association has it
+	lossy  *Sender        // that keeps it, in mode Lossy
 	pays   *account       // for its memory; may be nil
 }
 
@@ -44,14 +45,19 @@ func newPacket(n int) *packet {
 func (p *packet) clone() *packet {
 	c := newPacket(p.n)
 	copy(c.bytes(), p.bytes())
-	c.hash, c.single, c.credit, c.owner = p.hash, p.single, p.credit, p.owner
+	c.hash, c.single, c.credit, c.owner, c.lossy = p.hash, p.single, p.credit, p.owner, p.lossy
 	return c
 }
 
 func (p *packet) bytes() []byte { return p.buf.Bytes(p.n) }
 
 // cost is the memory that p takes.
-func (p *packet) cost() int { return p.buf.Size() + packetCost }
+func (p *packet) cost() int {
+	if p.buf == nil { // see Sender.strip
+		return packetCost
+	}
+	return p.buf.Size() + packetCost
+}
 
 // release gives up a reference.
 func (p *packet) release() {
@@ -61,19 +67,24 @@ func (p *packet) release() {
 	if p.pays != nil {
 		p.pays.give(p.cost())
 	}
-	p.buf.Put()
-	p.buf, p.owner, p.leg, p.pays = nil, nil, nil, nil
+	if p.buf != nil {
+		p.buf.Put()
+	}
+	p.buf, p.owner, p.leg, p.lossy, p.pays = nil, nil, nil, nil, nil
 	packets.Put(p)
 }
 
 // Released implements sctp.SendOwner.
-func (p *packet) Released(error) {
+func (p *packet) Released(err error) {
 	l := p.leg
 	l.mu.Lock()
 	l.inFlight -= p.n
 	l.freed += p.n
 	more := !l.pumping && (l.freed >= pumpAfter || l.inFlight < unsentLow) && l.waiting()
 	l.mu.Unlock()
+	if s := p.lossy; s != nil && err == nil {
+		s.strip(p)
+	}
 	p.release()
 	if more {
 		l.pump()

@@ -51,7 +51,8 @@ type released struct {
 	err   error
 }
 
-// runUpcalls tells the owners of messages, and calls OnProgress for the flows that have made progress. No lock is held.
+// runUpcalls tells the owners of messages, calls OnFragment for the flows of others that have ended, and OnProgress
+// for those of this process that have made progress. No lock is held.
 func (n *Node) runUpcalls() {
 	var batch [32]released
 	for {
@@ -59,6 +60,11 @@ func (n *Node) runUpcalls() {
 		var s *Sender
 		var call func(*Sender)
 		n.mu.Lock()
+		if n.ended.len() > 0 {
+			n.ended.pop().deliver()
+			n.mu.Unlock()
+			continue
+		}
 		for ; k < len(batch) && n.released.len() > 0; k++ {
 			batch[k] = n.released.pop()
 		}

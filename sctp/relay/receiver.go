@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"context"
 	"log/slog"
 
 	"github.com/weftstack/weft/sctp/relay/frame"
@@ -15,22 +14,14 @@ type Fragment struct {
 	// Aborted tells that the rest of the message will never come: its sender gave up. End is set, and
 	// there is no Data.
 	Aborted bool
+	// Err, if not nil, is why the flow has ended: ErrRestarted, ErrLost. It comes alone and last; a message that had
+	// begun ends without its rest. End and Aborted are set.
+	Err error
 	// Message numbers the messages of the flow, those that are unordered and of one fragment by
 	// themselves. Offset is where in the message Data begins.
 	Message, Offset uint64
 	// Data is valid until OnFragment returns.
 	Data []byte
-}
-
-// Info describes what a receive returned.
-type Info struct {
-	PPID      uint32
-	Unordered bool
-	// EOR tells that the receive reached the end of the message; otherwise the next receive
-	// continues it.
-	EOR bool
-	// Aborted tells that the rest of a message will never come. EOR is set then.
-	Aborted bool
 }
 
 // unread is a fragment that waits for its reader. Its bytes are packet.bytes()[from:].
@@ -91,6 +82,9 @@ func (r *Receiver) Stream() uint16 { return r.stream }
 func (n *Node) onData(f *frame.Frame) {
 	n.mu.Lock()
 	r := n.receiver(f)
+	if n.ended.len() > 0 {
+		defer n.runUpcalls()
+	}
 	if r == nil {
 		n.mu.Unlock()
 		return
@@ -100,11 +94,24 @@ func (n *Node) onData(f *frame.Frame) {
 			r.attempt, r.gapTold = f.Attempt, false
 		}
 	}
-	if f.Type == frame.Probe {
+	switch {
+	case f.Type == frame.Probe && f.Flags&frame.Gone != 0:
+		r.onGone(f)
+		defer n.runUpcalls()
+	case r.err != nil:
+		n.counters.Stale++
+	case f.Type == frame.Probe:
 		r.onProbe(f)
-		n.mu.Unlock()
+	default:
+		r.onNext(f) // unlocks
 		return
 	}
+	n.mu.Unlock()
+}
+
+// onNext handles a data, single or cut frame of a flow that has not ended. mu is held, and released.
+func (r *Receiver) onNext(f *frame.Frame) {
+	n := r.n
 	credit := len(f.Payload) + creditCost
 	if !r.expected(f) {
 		n.mu.Unlock()
@@ -157,13 +164,17 @@ func (r *Receiver) deliver() {
 			q = &r.data
 		}
 		u := q.pop()
-		r.free(u.p)
+		r.upcall = u.fragment
+		if u.p != nil {
+			r.free(u.p)
+			r.upcall.Data = u.p.bytes()[u.from:]
+		}
 		call := r.upcalls.OnFragment
 		n.mu.Unlock()
-		r.upcall = u.fragment
-		r.upcall.Data = u.p.bytes()[u.from:]
 		call(r, &r.upcall)
-		u.p.release()
+		if u.p != nil {
+			u.p.release()
+		}
 		n.mu.Lock()
 	}
 	r.upcall.Data = nil
@@ -347,7 +358,15 @@ func (r *Receiver) end(err error) {
 	}
 	r.err = err
 	if err != ErrClosed {
-		r.n.note(slog.LevelInfo, "flow of a former incarnation ended", slog.String("origin", r.from.String()))
+		r.n.note(slog.LevelInfo, "flow from another process ended", slog.String("origin", r.from.String()),
+			slog.Int("stream", int(r.stream)), slog.Any("error", err))
+		if r.upcalls.OnFragment != nil {
+			r.data.push(unread{fragment: Fragment{End: true, Aborted: true, Err: err}})
+			if !r.delivering {
+				r.delivering = true
+				r.n.ended.push(r)
+			}
+		}
 	}
 	r.notify()
 }
@@ -356,100 +375,10 @@ func (r *Receiver) end(err error) {
 func (r *Receiver) discard() {
 	for _, q := range [...]*fifo[unread]{&r.data, &r.single} {
 		for q.len() > 0 {
-			u := q.pop()
-			r.free(u.p)
-			u.p.release()
-		}
-	}
-}
-
-// Recv reads into buf until it is full or the message ends, and waits for as much as that takes. A message that is
-// longer than buf is continued by the next Recv (Info.EOR). If ctx ends, or the flow, after a part of a message was
-// read, Recv returns that part; else the error: that of ctx, ErrRestarted, ErrClosed.
-func (r *Receiver) Recv(ctx context.Context, buf []byte) (n int, info Info, err error) {
-	select {
-	case r.turn <- struct{}{}:
-	default:
-		select {
-		case r.turn <- struct{}{}:
-		case <-ctx.Done():
-			return 0, info, ctx.Err()
-		}
-	}
-	defer func() { <-r.turn }()
-	for {
-		got, over, err := r.read(buf[n:], &info)
-		n += got
-		switch {
-		case over:
-			return n, info, nil
-		case err != nil && n > 0:
-			return n, info, nil
-		case err != nil:
-			return 0, info, err
-		}
-		select {
-		case <-r.signal:
-		case <-ctx.Done():
-			if n > 0 {
-				return n, info, nil
+			if u := q.pop(); u.p != nil {
+				r.free(u.p)
+				u.p.release()
 			}
-			return 0, info, ctx.Err()
 		}
 	}
-}
-
-// TryRecv is Recv that never waits: it reads what is there, and returns ErrWouldBlock if that is nothing.
-func (r *Receiver) TryRecv(buf []byte) (n int, info Info, err error) {
-	select {
-	case r.turn <- struct{}{}:
-	default:
-		return 0, info, ErrWouldBlock
-	}
-	defer func() { <-r.turn }()
-	n, over, err := r.read(buf, &info)
-	if n == 0 && !over && err == nil {
-		err = ErrWouldBlock
-	}
-	return n, info, err
-}
-
-// read copies what is there of one message. over tells that buf is full, or the message has ended.
-func (r *Receiver) read(buf []byte, info *Info) (n int, over bool, err error) {
-	r.n.mu.Lock()
-	for !over {
-		q := &r.data
-		if !r.open && r.single.len() > 0 {
-			q = &r.single
-		}
-		if q.len() == 0 {
-			err = r.err
-			break
-		}
-		u := q.at(0)
-		t := &u.fragment
-		info.PPID, info.Unordered = t.PPID, t.Unordered
-		k := copy(buf[n:], u.p.bytes()[u.from:])
-		n += k
-		u.from += k
-		if u.from < u.p.n {
-			r.open = true
-			over = true
-			break
-		}
-		if r.open = !t.End; t.End {
-			info.EOR, info.Aborted, over = true, t.Aborted, true
-		}
-		p := q.pop().p
-		r.free(p)
-		p.release()
-		over = over || n == len(buf)
-	}
-	r.grow()
-	if !r.listed && r.data.len()+r.single.len() > 0 {
-		r.notify()
-	}
-	r.n.mu.Unlock()
-	r.n.pump()
-	return n, over, err
 }

@@ -71,6 +71,7 @@ type Sender struct {
 	waits   []*confirmation
 	done    uint64 // bytes confirmed: see Progress
 	told    bool   // is in Node.told
+	telling bool   // the flow has ended by a loss of which the target is to be told
 	value   value
 	upcalls *Handler
 

@@ -60,6 +60,9 @@ const (
 	AckNow                      // the target answers at once
 )
 
+// Gone is a flag of probe frames: what precedes their numbers and has not arrived never will.
+const Gone Flags = 1
+
 // The flags of ack frames.
 const (
 	Resend       Flags = 1 << iota // the target lacks data before the frame that it answers
