@@ -8,12 +8,14 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/internal/sites"
 	"github.com/weftstack/weft/internal/testenv"
 	"golang.org/x/sys/unix"
 )
@@ -35,10 +37,16 @@ func init() {
 // overSites runs a check on the first host of two sites.
 func overSites(t *testing.T, check string, flags ...string) {
 	t.Helper()
+	overSitesWith(t, "no", check, flags...)
+}
+
+// overSitesWith is overSites with gateways, or without.
+func overSitesWith(t *testing.T, daemons, check string, flags ...string) {
+	t.Helper()
 	testenv.Networks(t)
 	socket := filepath.Join(t.TempDir(), "ctl")
-	args := append([]string{"net", "-sites", "2", "-on", "0", "-daemons", "no", "-control", socket, "-x", envControl + "=" + socket, "-x", envSites + "=" + check}, flags...)
-	out, errs, status := weft(t, append(args, "--", os.Args[0])...)
+	args := append([]string{"net", "-sites", "2", "-on", "0", "-daemons", daemons, "-control", socket, "-x", envControl + "=" + socket, "-x", envSites + "=" + check}, flags...)
+	out, errs, status := weft(t, append(args, "--", os.Args[0], "@", tool(t, "weft"))...)
 	if status != 0 {
 		t.Errorf("status %d: %s%s", status, out, errs)
 	}
@@ -396,6 +404,55 @@ var siteChecks = map[string]func(*siteHost) error{
 		return nil
 	},
 
+	// Gateways have their legs when the commands start; they are killed and started by
+	// commands, and by the plan of the command line.
+	"gateways": func(h *siteHost) error {
+		file, tool := os.Args[1], os.Args[2]
+		f, err := sites.Read(file)
+		if err != nil {
+			return err
+		}
+		status := func(gateway string, g *sites.Gateway, wait string) error {
+			return h.in(gateway, func() error {
+				said, err := exec.Command(tool, "gateway", "status", "-wait", wait, g.Status.String()).CombinedOutput()
+				if err != nil {
+					return fmt.Errorf("%s: %w: %s", gateway, err, said)
+				}
+				return nil
+			})
+		}
+		down := func(gateway string, g *sites.Gateway) error {
+			for deadline := time.Now().Add(patience); status(gateway, g, "1ms") == nil; time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					return fmt.Errorf("%s is not killed", gateway)
+				}
+			}
+			return nil
+		}
+		a, b := f.Sites[0].Gateways[0], f.Sites[1].Gateways[1]
+		for _, g := range []struct {
+			name string
+			of   *sites.Gateway
+		}{{"s1g1", a}, {"s1g2", f.Sites[0].Gateways[1]}, {"s2g1", f.Sites[1].Gateways[0]}} {
+			if err := status(g.name, g.of, "1ms"); err != nil {
+				return fmt.Errorf("at the start: %w", err)
+			}
+		}
+		if _, err := h.control("kill site 1 gateway 1"); err != nil {
+			return err
+		}
+		if status("s1g1", a, "1ms") == nil {
+			return errors.New("a gateway answers that was killed")
+		}
+		if err := down("s2g2", b); err != nil { // by plan
+			return err
+		}
+		if _, err := h.control("start"); err != nil {
+			return err
+		}
+		return errors.Join(status("s1g1", a, "10s"), status("s2g2", b, "10s"))
+	},
+
 	"cross": func(h *siteHost) error {
 		var last map[string]sitePort
 		const bytes = 250_000 // at 20 Mb/s in 0.1 s
@@ -452,6 +509,11 @@ func TestSitesTakeLiveChanges(t *testing.T) {
 func TestSitesFollowAPlan(t *testing.T) {
 	bounded(t)
 	overSites(t, "planned", "-wan", "1ms", "-at", "0s cut wan", "-at", "2s restore wan")
+}
+
+func TestSitesRunGateways(t *testing.T) {
+	bounded(t)
+	overSitesWith(t, "yes", "gateways", "-wan", "1ms", "-gateways", "2", "-wans", "2", "-overlap", "yes", "-at", "100ms kill site 2 gateway 2")
 }
 
 func TestSitesHaveCrossTraffic(t *testing.T) {

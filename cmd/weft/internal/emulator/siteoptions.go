@@ -41,9 +41,8 @@ whose parameters -wan gives: a rate, the delay from site to site, and others by 
 The address of host H of site S is 10.77.S.H, that of gateway G 10.77.S.(255-G) and, in
 WAN W, 198.18.W.(16*S+G). A sites file and keys for it are written, and a weft gateway
 runs on each gateway host. The environment of the commands also has WEFT_NET_SITE,
-WEFT_NET_NODE, WEFT_NET_GATEWAYS (their namespaces) and WEFT_SITES, the sites file,
-by which a program of package mpi uses the gateways. An argument of a command that is
-just @ becomes the path of the sites file.
+WEFT_NET_NODE and WEFT_NET_GATEWAYS (their namespaces). An argument of a command that
+is just @ becomes the path of the sites file.
 
 Commands to -at and to the control socket name the parts of sites by numbers from 1:
 
@@ -78,7 +77,7 @@ func (o *options) siteFlags(fs *flag.FlagSet) {
 			return nil
 		}
 	}
-	o.gateways, o.wans, o.wanLegs, o.mode, o.daemons = 1, 1, 1, "piecewise", "no"
+	o.gateways, o.wans, o.wanLegs, o.mode, o.daemons = 1, 1, 1, "piecewise", "yes"
 	o.wan.MTU = 1500
 	fs.IntVar(&o.sites, "sites", 0, "`number` of sites with -hosts hosts each; 0: all hosts are in all networks")
 	noted("gateways", "with -sites: `number` of gateway hosts of each site (default 1)", number(&o.gateways))
@@ -97,7 +96,7 @@ func (o *options) siteFlags(fs *flag.FlagSet) {
 		}
 		return number(&o.cross)(n)
 	})
-	noted("daemons", "with -sites: whether a weft gateway runs on each gateway host, `yes` or no (default no)", func(s string) error {
+	noted("daemons", "with -sites: whether a weft gateway runs on each gateway host, `yes` or no (default yes)", func(s string) error {
 		if o.daemons = s; s != "yes" && s != "no" {
 			return errors.New("want yes or no")
 		}
