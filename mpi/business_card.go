@@ -15,10 +15,11 @@ import (
 type businessCard struct {
 	Transport string     `json:"t"`
 	Streams   int        `json:"s"`
-	Window    int64      `json:"w"` // bytes of eager messages it takes from each peer
-	Host      string     `json:"h"` // equal for ranks that share memory
-	Addr      string     `json:"a"` // for the transport
-	CPUs      cpuset.Set `json:"p"` // where it may run
+	Window    int64      `json:"w"`              // bytes of eager messages it takes from each peer
+	Host      string     `json:"h"`              // equal for ranks that share memory
+	Addr      string     `json:"a"`              // for the transport
+	CPUs      cpuset.Set `json:"p"`              // where it may run
+	Site      string     `json:"site,omitempty"` // of the site that the host is at
 
 	Memory *shm.Segment `json:"m,omitempty"` // for ranks of the same host
 }

@@ -3,12 +3,15 @@ package mpi
 import (
 	"math"
 	"sync/atomic"
+
+	"github.com/weftstack/weft/mpi/internal/coll"
 )
 
 // collState is what the collectives keep per communicator.
 type collState struct {
 	calls atomic.Uint32 // collectives started
 	table atomic.Pointer[Tuning]
+	sites atomic.Pointer[coll.Sites] // of the ranks that messages go to; nil: not asked for yet
 }
 
 // nextTag returns the tag of the next collective. Ranks start the collectives

@@ -98,6 +98,7 @@
 //	                 host (default 1, with the transport hybrid)
 //	WEFT_ADDRS       local addresses to use, as ip or ip:port, separated by
 //	                 commas; several make a multihomed rank
+//	WEFT_SITE        name of the site that the host is at; see WithSite
 //	WEFT_SILENCE     how long a peer may not answer before it is taken for
 //	                 failed (default 1m, with WEFT_FT=1 3s)
 //	WEFT_FT          1 if the job survives the failure of ranks

@@ -65,6 +65,12 @@ func (o *options) fromEnv(getenv func(string) string) error {
 	default:
 		return fmt.Errorf("%w: WEFT_SHARED=%q", ErrOption, s)
 	}
+	if s := getenv("WEFT_SITE"); s != "" {
+		if err := checkSite(s); err != nil {
+			return fmt.Errorf("%w (WEFT_SITE)", err)
+		}
+		o.siteOf = func(int) string { return s }
+	}
 	o.names = getenv(pmi.EnvNames)
 	o.capture = getenv("WEFT_CAPTURE")
 	switch s := getenv("WEFT_FT"); s {

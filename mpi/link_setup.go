@@ -147,7 +147,7 @@ func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open f
 			own.Head.ID, own.Head.Key = binary.BigEndian.Uint64(id[:])|1, []byte(newJobKey())
 		}
 	}
-	me := &dynamic.ProcessInfo{Job: e.Job, Rank: uint32(e.Rank), Addr: c.w.transport.addr(), Window: e.RemoteWindow(), Call: c.w.launcherName()}
+	me := &dynamic.ProcessInfo{Job: e.Job, Rank: uint32(e.Rank), Addr: c.w.transport.addr(), Window: e.RemoteWindow(), Call: c.w.launcherName(), Site: c.w.Site()}
 	mine, theirs, err := x.Allgather(ctx, own, dynamic.ProcessMessage{Member: me, Err: mpierr.MakePortable(lerr)})
 	if err != nil {
 		return nil, err
@@ -205,6 +205,9 @@ func (c *Comm) prepareLinks(mine, theirs *dynamic.GroupMessage, accepts bool) (m
 	for i := range theirs.Reports {
 		m.others = append(m.others, first+i)
 		o := theirs.Reports[i].Member
+		if err := checkSite(o.Site); err != nil {
+			return m, group, nil, err
+		}
 		name := nameOf(o)
 		if names[name] {
 			return m, group, nil, fmt.Errorf("%w: groups with common members", ErrRank)
@@ -219,7 +222,7 @@ func (c *Comm) prepareLinks(mine, theirs *dynamic.GroupMessage, accepts bool) (m
 		numbers := []int{m.self, first + i}
 		slices.Sort(numbers)
 		link := hashid.Of("link", string(m.key), fmt.Sprint(numbers))
-		p, err := e.AddRemote(name, p2p.RemoteInfo{Addr: o.Addr, LauncherName: o.Call, Window: o.Window}, link)
+		p, err := e.AddRemote(name, p2p.RemoteInfo{Addr: o.Addr, LauncherName: o.Call, Window: o.Window, Site: o.Site}, link)
 		if err != nil {
 			return m, group, nil, err
 		}

@@ -73,6 +73,7 @@ type options struct {
 	sctp           sctpOptions
 	log            *slog.Logger          // nil: nothing is logged
 	hostOf         func(rank int) string // of tests: instead of hostID
+	siteOf         func(rank int) string // see WithSite; nil: not known
 
 	reported func(by, about int, state pmi.PeerState) // of tests: instead of World.report
 }

@@ -93,6 +93,7 @@ func (w *World) Tunables() []Tunable {
 		{"WEFT_UNEXPECTED", formatSize(o.unexpected), "memory for messages that came before their receives, in bytes"},
 		{"WEFT_SPIN", w.eng.Progress.Choose.Max().String(), "how long a waiting goroutine polls, with nothing coming, before it parks"},
 		{"WEFT_SHARED", w.shared.String(), "1 if ranks on one host exchange messages through memory"},
+		{"WEFT_SITE", w.Site(), "site of this process; empty: not known"},
 		{"WEFT_ADDRS", formatAddrs(o.addrs), "local addresses; none: all of the host"},
 		{"WEFT_CAPTURE", o.capture, "file that sent datagrams are recorded in"},
 	}

@@ -263,9 +263,13 @@ func (w *World) Abort(code int, msg string) {
 // join exchanges addresses with the other ranks and connects to them.
 func (w *World) join(ctx context.Context, f jobTransport) error {
 	w.transport = f
+	if err := checkSite(w.Site()); err != nil {
+		return err
+	}
 	size := w.Size()
 	c := businessCard{Transport: w.opts.transport, Host: w.host(), Streams: w.opts.streams,
-		Window: w.eng.Window, Addr: f.addr(), CPUs: cpuset.Allowed()}
+		Window: w.eng.Window, Addr: f.addr(), CPUs: cpuset.Allowed(),
+		Site: w.Site()}
 	if w.opts.shares() && size > 1 {
 		if w.shared = shm.New(&w.eng.Progress.Spinning); w.shared != nil {
 			c.Memory = &w.shared.Segment
@@ -304,8 +308,11 @@ func (w *World) join(ctx context.Context, f jobTransport) error {
 			return fmt.Errorf("%w: rank %d uses %s with %d streams, rank %d %s with %d",
 				ErrOption, w.Rank(), c.Transport, c.Streams, r, pc.Transport, pc.Streams)
 		}
+		if err := checkSite(pc.Site); err != nil {
+			return fmt.Errorf("mpi: business card of rank %d: %w", r, err)
+		}
 		w.eng.Peers[r].Credit.Store(min(pc.Window, p2p.MaxCredit))
-		w.eng.Peers[r].Host = colorOf(pc.Host)
+		w.eng.Peers[r].Host, w.eng.Peers[r].Site = colorOf(pc.Host), pc.Site
 		if pc.Host == c.Host {
 			memory[r] = pc.Memory
 			local = append(local, pc.CPUs)

@@ -20,6 +20,7 @@ type ProcessInfo struct {
 	Addr   string // for the transport
 	Window int64  // bytes of unmatched eager messages that it accepts
 	Call   string // how its launcher names it
+	Site   string `json:",omitempty"` // where it is
 }
 
 // A ProcessMessage is the message of one process in an exchange.

@@ -17,6 +17,7 @@ type Peer struct {
 	ProcHandle int32    // see ProcName
 	name       ProcName // in all worlds
 	Host       int      // see World.hostColor; of ranks of this job
+	Site       string   // name of its site; empty: not known
 	window     int64    // bytes of unmatched eager messages that it may have here
 	Parsers    []Parser
 	Remote     *RemoteProcess // nil for ranks of this job

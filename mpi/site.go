@@ -1,0 +1,65 @@
+package mpi
+
+import (
+	"fmt"
+
+	"github.com/weftstack/weft/mpi/internal/coll"
+	"github.com/weftstack/weft/mpi/internal/p2p"
+)
+
+// MaxSiteName bounds the name of a site, in bytes.
+const MaxSiteName = 64
+
+// WithSite says at which site a process is: of returns the name of the site of a rank of the job's
+// first communicator, and is called for the own rank only, so that the ranks of RunLocal can play
+// several sites. Sites are groups of hosts with a long way between them, as clusters at several
+// places are. Processes tell each other their sites when the job begins, and when jobs are started
+// or connected. Collectives then cross the way between two sites as few times as they can; see
+// ParseTuning. Processes that give no name are at one site, which has an empty name. The default is
+// the environment variable WEFT_SITE. A name longer than MaxSiteName gives ErrOption, when the job
+// begins.
+func WithSite(of func(rank int) string) Option {
+	return func(o *options) error {
+		o.siteOf = of
+		return nil
+	}
+}
+
+// checkSite checks the name of a site.
+func checkSite(name string) error {
+	if len(name) > MaxSiteName {
+		return fmt.Errorf("%w: site %.16q...: name of %d bytes, at most %d", ErrOption, name, len(name), MaxSiteName)
+	}
+	return nil
+}
+
+// Site returns the name of the site that the process is at, or an empty one: see WithSite.
+func (w *World) Site() string {
+	if w.opts.siteOf == nil {
+		return ""
+	}
+	return w.opts.siteOf(w.Rank())
+}
+
+// SiteOf returns the name of the site of a rank of c, of the remote group of an intercommunicator.
+// It is local. The name is empty if the rank has not told it. Errors: ErrRank.
+func (c *Comm) SiteOf(rank int) (string, error) {
+	if err := c.comm.CheckPeer(p2p.SlotComm, rank); err != nil {
+		return "", err
+	}
+	return c.comm.Peers[rank].Site, nil
+}
+
+// sites returns where the ranks are that messages on c go to, or nil if they are at one site. It is
+// the same on all ranks.
+func (c *Comm) sites() *coll.Sites {
+	s := c.coll.sites.Load()
+	if s == nil {
+		s = coll.NewSites(len(c.comm.Peers), func(rank int) string { return c.comm.Peers[rank].Site })
+		c.coll.sites.Store(s)
+	}
+	if len(s.Ranks) < 2 {
+		return nil
+	}
+	return s
+}
