@@ -13,6 +13,7 @@ import (
 
 	"github.com/weftstack/weft/cmd/weft/internal/process"
 	"github.com/weftstack/weft/internal/pmi"
+	"github.com/weftstack/weft/internal/sites"
 )
 
 // group is processes with ranks of their own: those that a job begins with, or
@@ -43,6 +44,7 @@ type proc struct {
 	g    *group
 	rank int
 	cmd  *exec.Cmd
+	site *sites.Process // where it is; nil without sites
 
 	over   bool // it has ended; guarded by job.mu
 	killed bool // because the others have finished without it; see suspects
@@ -140,6 +142,7 @@ func (j *job) ended(p *proc) bool {
 	defer j.mu.Unlock()
 	j.live--
 	p.over = true
+	j.sites.release(p.site)
 	if p.g.index > 0 {
 		// A job may spawn for weeks.
 		process.SignalGroup(p.cmd.Process, os.Kill) // whatever it has left behind

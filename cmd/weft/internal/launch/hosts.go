@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/weftstack/weft/internal/pmi"
+	"github.com/weftstack/weft/internal/sites"
 )
 
 // host is a machine that ranks run on.
@@ -218,7 +219,7 @@ func (s *spread) prepare(cmd *exec.Cmd, rank int, extra []string) (feed func(), 
 	}
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
-		secret := strings.HasPrefix(v, pmi.EnvWatch) || strings.HasPrefix(v, pmi.EnvToken)
+		secret := strings.HasPrefix(v, pmi.EnvWatch) || strings.HasPrefix(v, pmi.EnvToken) || name == sites.EnvProcess
 		if strings.HasPrefix(v, "WEFT_") && isShellName(name) && !secret {
 			extra = append([]string{v}, extra...)
 		}

@@ -53,6 +53,9 @@ type job struct {
 	on      func(rank int, start func() error) error // runs start on the rank's host
 	main    int                                      // 1 + the rank that ends the job when it ends; 0: none
 
+	sites    *siteJob              // gives the processes places in sites; nil: there are none
+	hostName func(rank int) string // of an emulated host; "": it is in no site
+
 	spread *spread // places the ranks on hosts; nil: all run here
 	addr   string  // where they find the launcher then; empty: to be found out
 
@@ -157,6 +160,15 @@ func (j *job) startAll(ctx context.Context, g *group) error {
 // start starts one rank.
 func (j *job) start(ctx context.Context, g *group, rank int) error {
 	p := &proc{g: g, rank: rank}
+	err := j.startProc(ctx, p)
+	if err != nil {
+		j.sites.release(p.site)
+	}
+	return err
+}
+
+func (j *job) startProc(ctx context.Context, p *proc) error {
+	g, rank := p.g, p.rank
 	var x rankProgram
 	if g.programs != nil {
 		x = g.programs[rank]
@@ -186,13 +198,17 @@ func (j *job) start(ctx context.Context, g *group, rank int) error {
 		cmd.Env = append(cmd.Env, pmi.EnvSpawned+"=")
 	}
 	cmd.Env = append(cmd.Env, j.toolEnv(p)...)
+	siteEnv, err := j.siteEnv(p)
+	if err != nil {
+		return err
+	}
+	cmd.Env = append(cmd.Env, siteEnv...)
 	cmd.SysProcAttr = process.ChildAttr()
 	var stdin io.WriteCloser
 	if rank == 0 && !spawned {
 		if terminal.Is(os.Stdin) {
 			// Ranks run in process groups of their own, which may not read
 			// from the terminal.
-			var err error
 			if stdin, err = cmd.StdinPipe(); err != nil {
 				return err
 			}
@@ -202,7 +218,6 @@ func (j *job) start(ctx context.Context, g *group, rank int) error {
 	}
 	flush := j.output(p)
 	var serve func(ctx context.Context, started bool)
-	var err error
 	if g.spread != nil {
 		cmd.Env = append(cmd.Env, g.spread.env(rank)...)
 		var feed func()

@@ -98,7 +98,7 @@ func TestRunOnOneHostIsLocal(t *testing.T) {
 	}
 	for names, want := range map[string]int{"127.0.0.1:5/x": 1, "192.0.2.1:5/x": 0, "head.example:5/x": 0} {
 		t.Setenv("WEFT_NAMESERVER", names)
-		if got := (&runOptions{}).localAddrs(); len(got) != want {
+		if got := (&runOptions{}).localAddrs(nil); len(got) != want {
 			t.Errorf("with the name server at %s: %q, want %d variables", names, got, want)
 		}
 	}

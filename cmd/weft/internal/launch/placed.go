@@ -3,6 +3,9 @@ package launch
 import (
 	"context"
 	"os"
+
+	"github.com/weftstack/weft/internal/cli"
+	"github.com/weftstack/weft/internal/sites"
 )
 
 // PlacedJob is a job with ranks that the caller places on hosts: emulated ones, for instance.
@@ -13,8 +16,13 @@ type PlacedJob struct {
 	HostEnv func(rank int) []string                  // added to a rank's environment
 	Start   func(rank int, start func() error) error // calls start on the host of a rank
 	Main    int                                      // 1 + the rank that ends the job when it ends; 0: none
-	Prefix  bool                                     // put the rank before each line of output
-	Verbose bool                                     // report starts and ends of ranks
+	// Sites, if not nil, is the sites file of the job. HostName is the name in it of the host of a rank, or "" for a
+	// rank that is in no site: a gateway, say. Class is the class of the job, or "".
+	Sites    *sites.File
+	HostName func(rank int) string
+	Class    string
+	Prefix   bool // put the rank before each line of output
+	Verbose  bool // report starts and ends of ranks
 }
 
 // Run starts all ranks, passes signals on to them and blocks until all have ended. It
@@ -24,6 +32,13 @@ func (p *PlacedJob) Run(ctx context.Context, signals <-chan os.Signal) (int, err
 	j := &job{
 		n: p.N, env: p.Env, prefix: p.Prefix, verbose: p.Verbose,
 		command: p.Command, hostEnv: p.HostEnv, on: p.Start, main: p.Main,
+	}
+	if p.Sites != nil {
+		var err error
+		if j.sites, err = newSiteJob(p.Sites, p.Class, p.N); err != nil {
+			return cli.ExitFail, err
+		}
+		j.hostName = p.HostName
 	}
 	return j.run(ctx, signals)
 }

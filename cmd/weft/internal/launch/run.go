@@ -17,6 +17,7 @@ import (
 	"github.com/weftstack/weft/cmd/weft/internal/process"
 	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/pmi"
+	"github.com/weftstack/weft/internal/sites"
 )
 
 // MaxRanks bounds -n: a slip of the finger must not start a fork bomb.
@@ -44,6 +45,9 @@ type runOptions struct {
 	universe int
 	names    string
 	bind     string
+	sites    string
+	class    string
+	dryRun   bool
 	spread   *spread   // nil: all ranks run here
 	sections []section // the programs
 }
@@ -59,13 +63,16 @@ func runFlags(o *runOptions) *flag.FlagSet {
 	fs.StringVar(&o.pcap, "pcap", "", "write every datagram that the ranks send to a pcap `file`")
 	fs.StringVar(&o.trace, "trace", "", "write a trace of all MPI calls to a `file`, for the Chrome or Perfetto trace viewer")
 	fs.BoolVar(&o.profile, "profile", false, "at the end print the time spent in MPI calls and the traffic between each pair of ranks to standard error")
-	fs.BoolVar(&o.json, "json", false, "with -profile: print the profile as JSON")
+	fs.BoolVar(&o.json, "json", false, "with -profile or -dry-run: print JSON")
 	fs.DurationVar(&o.timeout, "timeout", 0, "end the job after this `time`; 0 means no limit")
 	fs.StringVar(&o.wdir, "wdir", "", "working `directory` of the ranks")
 	fs.BoolVar(&o.verbose, "v", false, "report the start and the exit status of every process")
 	fs.StringVar(&o.hosts, "hosts", "", "run the ranks on other hosts: `NAME:SLOTS,…`")
 	fs.StringVar(&o.hostFile, "hostfile", "", "like -hosts, from a `file` with lines NAME slots=N")
 	fs.StringVar(&o.rsh, "rsh", defaultRSH, "remote shell: a `command` that gets a host name and a shell script as its last arguments")
+	fs.StringVar(&o.sites, "sites", os.Getenv(sites.EnvFile), "sites `file`: which hosts or ranks form a site, and which gateways carry messages between sites (default: $"+sites.EnvFile+")")
+	fs.StringVar(&o.class, "job-class", "", "class of the job in the sites file: a `name`")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "start nothing: print where each rank would run, and by which gateways ranks would talk to each other")
 	fs.StringVar(&o.addr, "addr", "", "`address` of this host that the ranks use (default: loopback); with -hosts, the address at which ranks reach the launcher (default: detected)")
 	fs.IntVar(&o.universe, "usize", 0, "MPI_UNIVERSE_SIZE: the `number` of processes that the job can have (default: slots of -hosts, or processors)")
 	fs.StringVar(&o.names, "nameserver", "", "name server for published ports: the `file` that weft nameserver -file has written (default: the launcher itself)")
@@ -77,7 +84,7 @@ func runFlags(o *runOptions) *flag.FlagSet {
 			switch {
 			case name == "":
 				return errors.New("the name of the variable is empty")
-			case set && (name == pmi.EnvNames || name == pmi.EnvToken):
+			case set && (name == pmi.EnvNames || name == pmi.EnvToken || name == sites.EnvProcess):
 				return fmt.Errorf("%s holds a secret, and other users can read command lines: set it in the environment of weft run", name)
 			}
 			if !set {
@@ -101,6 +108,10 @@ hosts are filled in order, all of them unless -n is given. The ranks get the
 current directory (or -wdir), the variables WEFT_… and those of -x. The host
 localhost needs no remote shell. If all ranks run on this host, they use its
 loopback interface, unless -addr or WEFT_ADDRS is set.
+
+With -sites processes of different sites talk to each other through the gateways of
+their sites, which must run (weft gateway); docs/gateways.md describes the file. Names
+of -hosts are those of the file; a host may also play several sites.
 
 When a rank fails, the other ranks are ended and its exit status is returned. With
 -ft the failure is reported to the other ranks, which continue; the exit status is
@@ -130,11 +141,33 @@ func Main(args []string) int {
 	if err != nil {
 		return cli.Refuse(fs.Name(), err)
 	}
-	status, err := run(o)
+	s, err := o.openSites()
+	if err == nil && o.dryRun {
+		return printPlan(&o, s)
+	}
+	status := cli.ExitFail
+	if err == nil {
+		status, err = run(o, s)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "weft run:", err)
 	}
 	return status
+}
+
+// printPlan is weft run -dry-run.
+func printPlan(o *runOptions, s *siteJob) int {
+	d, err := o.plan(s)
+	if err == nil && o.json {
+		err = d.writeJSON(os.Stdout)
+	} else if err == nil {
+		err = d.print(os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "weft run:", err)
+		return cli.ExitFail
+	}
+	return cli.ExitOK
 }
 
 // check finds what the flag package cannot. args are the programs.
@@ -150,8 +183,10 @@ func (o *runOptions) check(args []string) error {
 	switch {
 	case o.universe < 0 || o.universe > MaxRanks:
 		return fmt.Errorf("-usize %d: want 1 to %d", o.universe, MaxRanks)
-	case o.json && !o.profile:
-		return errors.New("-json requires -profile")
+	case o.json && !o.profile && !o.dryRun:
+		return errors.New("-json requires -profile or -dry-run")
+	case o.class != "" && o.sites == "":
+		return errors.New("-job-class requires -sites")
 	case o.timeout < 0:
 		return fmt.Errorf("-timeout %v is negative", o.timeout)
 	case !slices.Contains([]string{"", "hybrid", "sctp", "tcp"}, o.transport):
@@ -217,11 +252,13 @@ func (o *runOptions) checkAddr() error {
 
 // localAddrs returns the variables that have ranks on this host use its loopback
 // interface only, unless something says that others are to reach them.
-func (o *runOptions) localAddrs() []string {
+func (o *runOptions) localAddrs(s *siteJob) []string {
 	const name = "WEFT_ADDRS"
 	given := func(v string) bool { return strings.HasPrefix(v, name+"=") }
 	switch {
-	case o.spread != nil && !o.spread.allHere() || os.Getenv(name) != "" || slices.ContainsFunc(o.env, given):
+	case !s.loopbackOnly() || o.spread != nil && !o.spread.allHere():
+		return nil
+	case os.Getenv(name) != "" || slices.ContainsFunc(o.env, given):
 		return nil
 	case o.spread == nil && o.addr != "":
 		return []string{name + "=" + o.addr}
@@ -255,8 +292,8 @@ func (o *runOptions) room() int {
 	return max(n, o.n)
 }
 
-// run builds the programs where needed, runs the job and returns its status.
-func run(o runOptions) (int, error) {
+// run builds the programs where needed, runs the job and returns its status. s may be nil.
+func run(o runOptions, s *siteJob) (int, error) {
 	dir, err := os.MkdirTemp("", "weft-run-")
 	if err != nil {
 		return cli.ExitFail, err
@@ -291,7 +328,7 @@ func run(o runOptions) (int, error) {
 		}
 		o.env = append(o.env, pmi.EnvNames+"="+names)
 	}
-	o.env = append(o.env, o.localAddrs()...)
+	o.env = append(o.env, o.localAddrs(s)...)
 	var pcap *os.File
 	if o.pcap != "" {
 		// Created first: a job of hours must not end in "no such directory".
@@ -311,7 +348,7 @@ func run(o runOptions) (int, error) {
 		n: o.n, programs: programs, apps: apps, env: o.env, dir: o.wdir,
 		prefix: o.prefix, verbose: o.verbose, keepOn: o.keepOn, scratch: dir, capture: pcap != nil,
 		profile: o.profile, trace: trace != nil,
-		spread: o.spread, addr: o.addr, universe: o.room(), places: places,
+		spread: o.spread, addr: o.addr, universe: o.room(), places: places, sites: s,
 	}
 	status, err := j.run(ctx, signals)
 	if trace != nil {

@@ -26,7 +26,7 @@ func init() {
 		"parent": parentRole, "child": childRole, "parent-missing": parentMissingRole, "parent-outlives": parentOutlivesRole,
 		"parent-wait": parentWaitRole, "server": serverRole, "client": clientRole, "parent-many": parentManyRole,
 		"bereft": bereftRole, "client-dies": clientDiesRole, "parent-hasty": parentHastyRole,
-		"init-again": initAgainRole, "ways": waysRole,
+		"init-again": initAgainRole, "ways": waysRole, "site": siteRole,
 	}
 }
 
