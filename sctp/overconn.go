@@ -165,8 +165,14 @@ const fullRetry = clock.Time(50 * time.Millisecond)
 // Its associations are flushed when it does.
 func (t *Transport) full() bool { return t.conn != nil && t.conn.Full() }
 
-// startConnection has the association flushed when the connection has room; before it is established, its
-// timers do that.
+// deferFlush reports whether the writer of the connection will flush a: then one SACK answers all that has
+// come meanwhile.
+func (c *connection) deferFlush(a *Association) bool {
+	return c.association.Load() == a && c.DeferFlush()
+}
+
+// startConnection has the association flushed when the connection has room, and after deferFlush; before it
+// is established, its timers do that.
 func (t *Transport) startConnection(s *socket) {
 	failures := 0 // of Write, in a row
 	t.conn.Start(func() {

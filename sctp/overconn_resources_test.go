@@ -55,6 +55,29 @@ func TestOverConnUDP(t *testing.T) {
 	}
 }
 
+// One SACK answers the packets that have come by the time that it can be written, but not too many.
+func TestOverConnSACKs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := sctptest.NewNetwork(1)
+		defer n.Close()
+		l := sctptest.Link{Delay: 5 * time.Millisecond}
+		a, b := n.NewConns(l, l)
+		x, y := overConn(t, a, b, false, nil)
+		defer x.Abort("")
+		msg := pattern(1 << 20)
+		go x.Send(context.Background(), msg, sctp.SendOptions{})
+		if k, _, err := y.Recv(t.Context(), make([]byte, len(msg))); err != nil || k != len(msg) {
+			t.Fatalf("received %d bytes, %v", k, err)
+		}
+		const most = 34 // packets: 16 receives of 2 share a flush, the next flushes by itself
+		st := y.Endpoint().Transport().Stats()
+		t.Logf("%d packets, %d of acknowledgements", st.DatagramsReceived, st.DatagramsSent)
+		if in, out := st.DatagramsReceived, st.DatagramsSent; out < in/most || out > in/2+in/10 {
+			t.Errorf("%d packets sent for %d received, want between one for %d and one for 2", out, in, most)
+		}
+	})
+}
+
 // The association ends with the caller's UDP socket, and the peer is told nothing.
 func TestOverConnUDPEnds(t *testing.T) {
 	a, b := udpConns(t)

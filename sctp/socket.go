@@ -406,6 +406,8 @@ func (c *touched) finish() {
 		c.a.runCallbacks(c.deferred)
 	} else {
 		c.a.runCallbacks(c.deferred)
-		c.a.runCallbacks(c.a.flush())
+		if conn := c.a.t.conn; conn == nil || !conn.deferFlush(c.a) {
+			c.a.runCallbacks(c.a.flush())
+		}
 	}
 }

@@ -43,6 +43,9 @@ func (c connectedUDP) Start(func(), func(error)) {}
 // Full implements Connection: Write blocks instead, as that of every socket.
 func (c connectedUDP) Full() bool { return false }
 
+// DeferFlush implements Connection. A Read returns all that waits, and the flush is a system call.
+func (c connectedUDP) DeferFlush() bool { return false }
+
 // Batches implements Connection.
 func (c connectedUDP) Batches() int { return connectedBatches }
 

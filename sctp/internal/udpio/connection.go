@@ -7,14 +7,20 @@ import "net"
 type Connection interface {
 	Conn
 
-	// Start comes before everything else. drained is called when there is room again after Full
-	// has returned true, and wrote with the result of each write that Write has not returned,
-	// both on the goroutine that writes.
-	Start(drained func(), wrote func(error))
+	// Start comes before everything else. flush is called when there is room again after Full has
+	// returned true, and after DeferFlush; wrote with the result of each write that Write has not
+	// returned. Both are called on the goroutine that writes.
+	Start(flush func(), wrote func(error))
 
 	// Full reports whether so much waits for the connection that nothing should be added. If so,
-	// drained is called when there is room.
+	// flush is called when there is room.
 	Full() bool
+
+	// DeferFlush has flush called once the goroutines that can run now have run. Receives that
+	// call it meanwhile share that flush: they were waiting, and are answered at once. It
+	// reports false if the caller is to flush by itself: there is no such goroutine, or
+	// maxDeferred receives share it already.
+	DeferFlush() bool
 
 	// Batches returns how many buffers a Read fills at most.
 	Batches() int

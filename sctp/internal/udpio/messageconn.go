@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +24,10 @@ const (
 	// maxWaiting is how many bytes may wait for the connection before it counts as full,
 	// 64 KiB. The batches that pass the limit, and what is being written, come on top.
 	maxWaiting = 64 << 10
+	// maxDeferred is how many receives, of at most 2 packets each, one flush answers at most, 16.
+	// A sender is to hear of every second packet (RFC 9260, Section 6.2, a SHOULD), or of all
+	// that has come if it waited in the connection; many more in one SACK make it send in bursts.
+	maxDeferred = 16
 	// drainWait is how long Close waits for what was written before, 200 ms.
 	drainWait = 200 * time.Millisecond
 )
@@ -36,10 +41,10 @@ type messageBatchConn interface {
 // MessageConn is a Connection on any net.Conn that keeps the boundaries of messages, such as
 // DTLS. Write never blocks: a goroutine of the MessageConn writes to the connection.
 type MessageConn struct {
-	conn    net.Conn
-	batch   messageBatchConn // nil if conn does not have it
-	drained func()           // called when there is room again after Full
-	wrote   func(error)      // called after each write
+	conn  net.Conn
+	batch messageBatchConn // nil if conn does not have it
+	flush func()           // see Connection
+	wrote func(error)      // called after each write
 
 	// Owned by the goroutine in Read, with batch.
 	views [][]byte
@@ -53,6 +58,9 @@ type MessageConn struct {
 	full    bool          // Full has returned true
 	closing bool
 	done    chan struct{} // closed when the writer has ended
+
+	wanted   bool // DeferFlush has asked for a flush
+	deferred int  // calls of DeferFlush since the last flush
 }
 
 // messageQueue is packets that wait for the connection, one after the other.
@@ -75,8 +83,8 @@ func NewMessageConn(conn net.Conn) *MessageConn {
 }
 
 // Start implements Connection.
-func (c *MessageConn) Start(drained func(), wrote func(error)) {
-	c.drained, c.wrote = drained, wrote
+func (c *MessageConn) Start(flush func(), wrote func(error)) {
+	c.flush, c.wrote = flush, wrote
 	go c.writeLoop()
 }
 
@@ -171,22 +179,54 @@ func (c *MessageConn) Full() bool {
 	return c.full
 }
 
+// DeferFlush implements Connection. Over DTLS, which passes one message at a time from goroutine to
+// goroutine, each SACK would cost half of what a packet of data does, and be late already when it is
+// written, because more has come.
+func (c *MessageConn) DeferFlush() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return false
+	}
+	if c.deferred++; c.deferred > maxDeferred {
+		c.deferred = 0
+		return false
+	}
+	if !c.wanted {
+		c.wanted = true
+		c.more.Signal()
+	}
+	return true
+}
+
 // writeLoop writes what waits, until Close.
 func (c *MessageConn) writeLoop() {
 	defer close(c.done)
 	for {
 		c.mu.Lock()
-		for c.waiting == nil && !c.closing {
+		for c.waiting == nil && !c.wanted && !c.closing {
 			c.more.Wait()
 		}
-		q, full := c.waiting, c.full
+		if c.wanted && !c.closing {
+			c.mu.Unlock()
+			runtime.Gosched() // to those that read
+			c.mu.Lock()
+			c.wanted, c.deferred = false, 0
+			c.mu.Unlock()
+			c.flush()
+			c.mu.Lock()
+		}
+		q, full, over := c.waiting, c.full, c.closing
 		c.waiting, c.full = nil, false
 		c.mu.Unlock()
 		if q == nil {
-			return
+			if over {
+				return
+			}
+			continue
 		}
 		if full {
-			c.drained()
+			c.flush()
 		}
 		c.write(q)
 		q.mem, q.ends = q.mem[:0], q.ends[:0]
