@@ -199,6 +199,23 @@ func TestFileLimits(t *testing.T) {
 	}
 }
 
+// The file of docs/gateways.md is one.
+func TestDocumentedFile(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "gateways.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(b), "```sites\n")
+	text, _, ok := strings.Cut(text, "```")
+	if !ok {
+		t.Fatal("no sites file in the document")
+	}
+	f := parse(t, text)
+	if len(f.Sites) != 2 || len(f.Sites[0].Hosts) != 8 || len(f.Legs) != 1 {
+		t.Errorf("%d sites, %d legs", len(f.Sites), len(f.Legs))
+	}
+}
+
 func TestRead(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "sites")
 	if _, err := Read(name); !errors.Is(err, os.ErrNotExist) {
