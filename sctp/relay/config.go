@@ -63,6 +63,14 @@ type NodeConfig struct {
 	// Gateways are the gateways of the site: the node has a leg to each, and its flows share them.
 	Gateways []sctp.Addr
 
+	// Direct, if not nil, is a way to other processes beside the gateways: it gives the address where one listens
+	// (its Node.Addr, over the network between the sites), or false if there is none. It must not block. Direct legs are opened
+	// when they are needed, by whichever side, authenticated by Key, and closed when they are not used. Flows
+	// take one while no gateway of the site is up or a gateway cannot reach the process, with DirectFirst always when it is
+	// up. Nodes accept direct legs only if they have Direct themselves. With Direct, Gateways may be empty.
+	Direct      func(Address) (sctp.Addr, bool)
+	DirectFirst bool
+
 	// Transport carries the associations, on the SCTP port Port, or a free one if it is 0. It
 	// belongs to the caller, and must be closed after the node.
 	Transport *sctp.Transport
@@ -109,7 +117,7 @@ func (c *NodeConfig) check() error {
 		return fmt.Errorf("%w: job %d, want 1 to %d", ErrConfig, c.Job, frame.MaxJob)
 	case len(c.Key) < MinKey:
 		return fmt.Errorf("%w: key of %d bytes, want at least %d", ErrConfig, len(c.Key), MinKey)
-	case len(c.Gateways) == 0:
+	case len(c.Gateways) == 0 && c.Direct == nil:
 		return fmt.Errorf("%w: no gateways", ErrConfig)
 	case c.Transport == nil:
 		return fmt.Errorf("%w: no transport", ErrConfig)

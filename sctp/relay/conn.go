@@ -50,11 +50,14 @@ type conn struct {
 	// Constant after attach.
 	role        frame.Role
 	peer        Address // a gateway: its site, and its number as node
+	direct      bool    // between two processes
+	dialed      bool    // this side has connected
 	index       uint16  // of a leg between gateways: which of their associations it is
 	job         uint32
 	incarnation uint32
 
 	attached bool // guarded by the mutex of the host
+	dirty    bool // of a direct leg: is in Node.dirty; guarded by the mutex of the node
 
 	proven atomic.Bool // authentication is over
 
@@ -73,11 +76,14 @@ func accept(h host, a *sctp.Association) *conn {
 
 // dial makes the connection for an association that this side has opened, and greets.
 func dial(h host, a *sctp.Association, key []byte, g frame.Greeting) (*conn, error) {
-	c := &conn{host: h, expects: frame.Answer, key: key, role: frame.RoleGateway}
+	c := &conn{host: h, expects: frame.Answer, key: key, role: frame.RoleGateway, dialed: true}
 	c.a = a
 	_, _ = rand.Read(g.Nonce[:]) // never fails
 	c.hello = frame.AppendHello(nil, &g)
-	c.peer.Site = g.Site
+	c.peer = g.To()
+	if c.direct = g.Process != 0; c.direct {
+		c.role = frame.RoleNode
+	}
 	if g.Role == frame.RoleGateway {
 		c.index = g.From.Process
 	}
@@ -204,6 +210,7 @@ func (c *conn) authenticate(b []byte) error {
 			return err
 		}
 		c.role, c.peer, c.job, c.incarnation = g.Role, g.From, g.Job, g.Incarnation
+		c.direct = c.role == frame.RoleNode && g.Process != 0
 		if c.role == frame.RoleGateway {
 			c.index, c.peer.Process = c.peer.Process, 0
 		}
@@ -223,8 +230,12 @@ func (c *conn) authenticate(b []byte) error {
 			return fmt.Errorf("%w: the gateway has another key", errAuth)
 		case r.Site != c.peer.Site:
 			return fmt.Errorf("%w: gateway of site %d, want %d", errAuth, r.Site, c.peer.Site)
+		case c.direct != (r.Gateway == 0) || !c.direct && c.peer.Node != 0 && c.peer.Node != r.Gateway:
+			return fmt.Errorf("%w: gateway %d (0: a process) where %v was expected", errAuth, r.Gateway, c.peer)
 		}
-		c.peer.Node, c.incarnation = r.Gateway, r.Incarnation
+		if c.incarnation = r.Incarnation; !c.direct {
+			c.peer.Node = r.Gateway
+		}
 		c.expects = frame.Welcome
 		return c.greet(frame.AppendProve(nil, c.key, c.hello, b))
 	case frame.Prove:

@@ -102,7 +102,7 @@ func NewGateway(cfg GatewayConfig) (*Gateway, error) {
 			}
 			g.keepConnected(g, from, p.Addr, p.Key, frame.Greeting{
 				Role: roleGateway, From: Address{Site: cfg.Site, Node: cfg.Number, Process: k},
-				Incarnation: g.incarnation, Site: p.Site,
+				Incarnation: g.incarnation, Site: p.Site, Node: p.Gateway,
 			})
 		}
 	}
@@ -122,6 +122,8 @@ func (g *Gateway) keyOf(p *frame.Greeting) (key []byte, err error) {
 	switch {
 	case p.Site != g.cfg.Site:
 		err = fmt.Errorf("relay: this is site %d, not %d", g.cfg.Site, p.Site)
+	case p.Node != 0 && p.Node != g.cfg.Number || p.Process != 0:
+		err = fmt.Errorf("relay: this is gateway %d of site %d, not %v", g.cfg.Number, g.cfg.Site, p.To())
 	case p.Role == frame.RoleNode:
 		if p.From.Site != g.cfg.Site || !valid(p.From) {
 			err = fmt.Errorf("relay: process %v is not of site %d", p.From, g.cfg.Site)

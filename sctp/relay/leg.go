@@ -169,6 +169,13 @@ func (l *leg) wake() {
 	l.pump()
 }
 
+// withdraw drops the frames of q.
+func (l *leg) withdraw(q *queue) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queued -= l.shares.withdraw(q)
+}
+
 // streamOf returns the SCTP stream for a flow. Stream 0 is for control.
 func (l *leg) streamOf(hash uint32) uint16 { return uint16(1 + hash%l.streams) }
 

@@ -1,6 +1,11 @@
 package relay
 
-import "testing"
+import (
+	"errors"
+	"testing"
+
+	"github.com/weftstack/weft/sctp"
+)
 
 // Acks that a leg cannot send take 2 MiB at most.
 func TestControlFramesAreBounded(t *testing.T) {
@@ -52,6 +57,62 @@ func TestQueuesTakeTurns(t *testing.T) {
 	}
 	if !l.idle(&q[0]) || l.queued != 0 {
 		t.Error("frames are left")
+	}
+}
+
+// A queue can be taken out wherever it is in the list, and the others stay in their order.
+func TestWithdraw(t *testing.T) {
+	for out := range 3 {
+		var l leg
+		var q [3]queue
+		for i := range q {
+			for range 2 {
+				p := newPacket(1)
+				p.hash = uint32(i)
+				l.enqueue(&q[i], p)
+			}
+		}
+		l.withdraw(&q[out])
+		l.withdraw(&q[out]) // has no frames
+		if l.queued != 4 || !l.idle(&q[out]) {
+			t.Errorf("%d frames, want 4", l.queued)
+		}
+		p := newPacket(1)
+		p.hash = uint32(out)
+		l.enqueue(&q[out], p)
+		var got []int
+		for l.waiting() {
+			p := l.take()
+			got = append(got, int(p.hash))
+			p.release()
+		}
+		a, b := (out+1)%3, (out+2)%3
+		want := []int{min(a, b), max(a, b), out, min(a, b), max(a, b)}
+		for i := range want {
+			if len(got) != len(want) || got[i] != want[i] {
+				t.Fatalf("without %d: order %v, want %v", out, got, want)
+			}
+		}
+	}
+}
+
+// A node has direct paths to MaxDirect processes, and refuses legs of others.
+func TestDirectLimit(t *testing.T) {
+	n := &Node{directs: make(map[Address]*directPath)}
+	n.cfg.Direct = func(Address) (sctp.Addr, bool) { return sctp.Addr{}, false }
+	for i := range uint16(MaxDirect) {
+		if n.direct(Address{Site: 1, Node: 1, Process: i + 1}) == nil {
+			t.Fatalf("path %d refused", i)
+		}
+	}
+	if n.direct(Address{Site: 1, Node: 2, Process: 1}) != nil {
+		t.Error("one more path accepted")
+	}
+	if _, err := n.attachDirect(&conn{peer: Address{Site: 1, Node: 2, Process: 1}, direct: true}); !errors.Is(err, ErrLimit) {
+		t.Errorf("one more leg: %v, want ErrLimit", err)
+	}
+	if _, err := n.attachDirect(&conn{peer: Address{Site: 1, Node: 1, Process: 7}, direct: true}); err != nil {
+		t.Errorf("a leg of a path that exists: %v", err)
 	}
 }
 

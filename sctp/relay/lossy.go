@@ -47,7 +47,7 @@ func (s *Sender) tellLost(now time.Time) bool {
 		s.telling = false
 		return false
 	}
-	if s.leg = choose(s.n.conns, s.hash); s.leg != nil && now.Sub(s.probed) >= probeAfter {
+	if s.leg = s.n.legTo(s.to, s.hash); s.leg != nil && now.Sub(s.probed) >= probeAfter {
 		s.probed = now
 		s.probe(frame.Gone)
 	}
@@ -55,9 +55,9 @@ func (s *Sender) tellLost(now time.Time) bool {
 }
 
 // onGone handles a probe of an origin that cannot send again what precedes it. mu is held.
-func (r *Receiver) onGone(f *frame.Frame) {
+func (r *Receiver) onGone(c *conn, f *frame.Frame) {
 	if r.err == nil && (int32(f.Seq-r.next) > 0 || int32(f.SingleNext-r.base) > 0) {
 		r.end(fmt.Errorf("%w: flow from %v on stream %d, after frame %d", ErrLost, r.from, r.stream, r.next))
 	}
-	r.n.answerUnknown(f)
+	r.n.answerUnknown(c, f)
 }

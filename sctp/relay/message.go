@@ -32,6 +32,13 @@ func (n *Node) frameSize() int {
 	var few [8]*conn
 	n.mu.Lock()
 	conns, last := append(few[:0], n.conns...), n.frames
+	if len(conns) == 0 {
+		for _, d := range n.directs {
+			if c := d.leg(); c != nil && len(conns) < len(few) {
+				conns = append(conns, c)
+			}
+		}
+	}
 	n.mu.Unlock()
 	size := frame.MaxSize
 	for _, c := range conns {

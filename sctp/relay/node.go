@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -26,13 +27,16 @@ type Node struct {
 	clocked bool    // cfg.Incarnation is from the clock
 	upcalls Handler // of the configuration
 	ep      *sctp.Endpoint
+	dialer  *sctp.Endpoint // for direct legs; may be nil
 
 	readable chan struct{} // something is in ready
 
 	mu        sync.Mutex
 	closed    bool
 	attached  chan struct{} // closed when the first leg is up
-	conns     []*conn       // legs that are up
+	conns     []*conn       // legs to gateways that are up
+	directs   map[Address]*directPath
+	dirty     []*conn // direct legs with frames
 	senders   map[flowID]*Sender
 	receivers map[flowID]*Receiver
 	busy      []*Sender       // that wait for a confirmation or for credit
@@ -48,11 +52,11 @@ type Node struct {
 	ended     fifo[*Receiver] // for OnFragment
 	counters  NodeCounters
 
-	legs []*conn // of the timer
+	legs, unused []*conn // of the timer
 }
 
 // NewNode makes the node of this process and connects it to its gateways. It returns when one of them
-// has authenticated it, or with the error of ctx, or with ErrConfig.
+// has authenticated it, or, with NodeConfig.Direct, after the leg timeout at most; or with the error of ctx, or with ErrConfig.
 func NewNode(ctx context.Context, cfg NodeConfig) (*Node, error) {
 	clocked := cfg.Incarnation == 0
 	if err := cfg.check(); err != nil {
@@ -69,6 +73,14 @@ func NewNode(ctx context.Context, cfg NodeConfig) (*Node, error) {
 		n.cancel()
 		return nil, err
 	}
+	if cfg.Direct != nil { // with a port of its own, so that two processes may connect to each other
+		if n.dialer, err = n.listen(n, cfg.Transport, 0, cfg.SCTP, lanStreams); err != nil {
+			_ = n.ep.Close()
+			n.cancel()
+			return nil, err
+		}
+		n.directs = make(map[Address]*directPath)
+	}
 	greeting := frame.Greeting{
 		Role: frame.RoleNode, From: cfg.Address, Job: cfg.Job, Incarnation: cfg.Incarnation, Site: cfg.Address.Site,
 	}
@@ -76,8 +88,14 @@ func NewNode(ctx context.Context, cfg NodeConfig) (*Node, error) {
 		n.keepConnected(n, n.ep, to, cfg.Key, greeting)
 	}
 	n.tasks.Go(n.timer)
+	var alone <-chan time.Time
+	if cfg.Direct != nil {
+		alone = time.After(cfg.LegTimeout)
+	}
 	select {
 	case <-n.attached:
+		return n, nil
+	case <-alone:
 		return n, nil
 	case <-ctx.Done():
 		_ = n.Close()
@@ -93,19 +111,55 @@ func (n *Node) identity() (site, gateway uint16, incarnation uint32) {
 	return n.cfg.Address.Site, 0, n.cfg.Incarnation
 }
 
-// keyOf implements host: nobody connects to a node.
-func (n *Node) keyOf(g *frame.Greeting) ([]byte, error) { return nil, errAuth }
+// keyOf implements host: other processes of the job connect to a node.
+func (n *Node) keyOf(g *frame.Greeting) ([]byte, error) {
+	var err error
+	switch {
+	case n.cfg.Direct == nil:
+		err = fmt.Errorf("relay: process %v takes no direct legs", n.cfg.Address)
+	case g.Role != frame.RoleNode || g.To() != n.cfg.Address:
+		err = fmt.Errorf("relay: this is process %v, not %v", n.cfg.Address, g.To())
+	case !valid(g.From) || g.From == n.cfg.Address:
+		err = fmt.Errorf("relay: direct leg from %v", g.From)
+	case g.Job != n.cfg.Job:
+		err = fmt.Errorf("relay: unknown job %d", g.Job)
+	default:
+		return n.cfg.Key, nil
+	}
+	n.count(func(c *NodeCounters) { c.PeersRefused++ })
+	return nil, err
+}
 
 // attach implements host.
 func (n *Node) attach(c *conn) error {
 	n.mu.Lock()
-	defer n.mu.Unlock()
+	former, err := n.add(c)
+	n.mu.Unlock()
+	if former != nil {
+		former.a.Abort("relay: replaced by another association of the same process")
+	}
+	return err
+}
+
+// add makes c a leg, and returns the one that it replaces. mu is held.
+func (n *Node) add(c *conn) (former *conn, err error) {
 	if n.closed {
-		return ErrClosed
+		return nil, ErrClosed
+	}
+	if c.direct {
+		if former, err = n.attachDirect(c); err != nil {
+			return nil, err
+		}
+		c.attached = true
+		n.note(slog.LevelInfo, "direct leg up", slog.String("peer", c.peer.String()), slog.String("addr", c.a.RemoteAddr().String()))
+		for _, s := range n.busy {
+			s.push()
+		}
+		return former, nil
 	}
 	for _, o := range n.conns {
 		if o.peer == c.peer {
-			return errAuth // the same gateway is listed twice
+			return nil, errAuth // the same gateway is listed twice
 		}
 	}
 	c.attached = true
@@ -121,7 +175,7 @@ func (n *Node) attach(c *conn) error {
 	for _, s := range n.busy {
 		s.push()
 	}
-	return nil
+	return nil, nil
 }
 
 // detach implements host.
@@ -131,10 +185,15 @@ func (n *Node) detach(c *conn, err error) {
 	if !c.attached {
 		return
 	}
-	n.conns = slices.DeleteFunc(n.conns, func(o *conn) bool { return o == c })
+	c.attached = false
+	same := func(o *conn) bool { return o == c }
+	n.conns, n.dirty = slices.DeleteFunc(n.conns, same), slices.DeleteFunc(n.dirty, same)
+	if c.direct {
+		n.detachDirect(c)
+	}
 	if !n.closed {
 		n.counters.LegsLost++
-		n.note(slog.LevelWarn, "gateway down", slog.Int("gateway", int(c.peer.Node)), slog.Any("error", err))
+		n.note(slog.LevelWarn, "leg down", slog.String("peer", c.peer.String()), slog.Any("error", err))
 	}
 	for _, s := range n.senders {
 		if s.leg == c {
@@ -153,6 +212,12 @@ func (n *Node) pump() {
 	var few [8]*conn
 	n.mu.Lock()
 	conns := append(few[:0], n.conns...)
+	for i, c := range n.dirty {
+		conns = append(conns, c)
+		c.dirty = false
+		n.dirty[i] = nil
+	}
+	n.dirty = n.dirty[:0]
 	n.mu.Unlock()
 	for _, c := range conns {
 		c.pump()
@@ -168,13 +233,17 @@ func (n *Node) onFrame(c *conn, f *frame.Frame, b []byte, p *packet) {
 		n.count(func(c *NodeCounters) { c.Misrouted++ })
 		return
 	}
+	if c.direct && !n.mayMake(c, f) {
+		n.count(func(c *NodeCounters) { c.Forged++ })
+		return
+	}
 	switch f.Type {
 	case frame.Ack:
 		n.onAck(f)
 	case frame.Refuse:
-		n.onRefuse(f)
+		n.onRefuse(c, f)
 	default:
-		n.onData(f)
+		n.onData(c, f)
 	}
 }
 
@@ -207,6 +276,7 @@ func (n *Node) onTimer(now time.Time, legs bool) {
 	n.legs = n.legs[:0]
 	if legs {
 		n.legs = append(n.legs, n.conns...)
+		n.onDirectTimer()
 	}
 	for i := 0; i < len(n.busy); {
 		if s := n.busy[i]; s.onTimer(now) {
@@ -229,6 +299,7 @@ func (n *Node) onTimer(now time.Time, legs bool) {
 	n.answers = n.answers[:0]
 	n.mu.Unlock()
 	checkLegs(n.legs)
+	n.closeUnused()
 	n.pump()
 	n.runUpcalls()
 	n.write()
@@ -245,6 +316,7 @@ func (n *Node) control(c *conn, q *queue, f *frame.Frame, hash uint32) {
 		q = &c.leg.control
 	}
 	c.enqueue(q, p)
+	n.mark(c)
 }
 
 // Next waits for a flow of which something has arrived, or that has ended, and returns it; nil with the error of ctx
@@ -317,6 +389,13 @@ func (n *Node) Close() error {
 	}
 	n.answers = nil
 	conns := slices.Clone(n.conns)
+	for _, d := range n.directs {
+		for _, c := range [...]*conn{d.out, d.in} {
+			if c != nil {
+				conns = append(conns, c)
+			}
+		}
+	}
 	n.mu.Unlock()
 	for _, c := range conns {
 		c.pump()
@@ -336,6 +415,9 @@ func (n *Node) Close() error {
 		_ = c.a.Close()
 	}
 	err := n.ep.Close()
+	if n.dialer != nil {
+		_ = n.dialer.Close()
+	}
 	n.tasks.Wait()
 	n.runUpcalls()
 	n.write()

@@ -18,7 +18,7 @@ func (s *Sender) push() {
 		s.n.busy = append(s.n.busy, s)
 		s.progress, s.heard, s.probed = time.Time{}, time.Time{}, time.Time{}
 	}
-	if want := choose(s.n.conns, s.hash); s.leg != want {
+	if want := s.n.legTo(s.to, s.hash); s.leg != want {
 		if s.leg != nil && (s.data.unconfirmed()+s.single.unconfirmed() > 0 || !s.leg.idle(&s.q)) {
 			return // it moves when all is confirmed
 		}
@@ -60,6 +60,7 @@ func (s *Sender) pushSequence(q *sequence, most int) {
 		if !s.leg.enqueue(&s.q, p) {
 			return // detach follows
 		}
+		s.n.mark(s.leg)
 	}
 }
 
@@ -239,7 +240,7 @@ func (s *Sender) take(q *sequence, next uint32) int {
 }
 
 // onRefuse handles the refusal of a gateway.
-func (n *Node) onRefuse(f *frame.Frame) {
+func (n *Node) onRefuse(c *conn, f *frame.Frame) {
 	n.mu.Lock()
 	defer n.runUpcalls()
 	defer n.mu.Unlock()
@@ -251,5 +252,7 @@ func (n *Node) onRefuse(f *frame.Frame) {
 	s.counters.Refusals++
 	if !f.Reason.Temporary() {
 		s.fail(&RefusedError{Target: s.to, Reason: f.Reason})
+	} else if f.Reason == frame.Unreachable && !c.direct {
+		n.unreachable(s.to)
 	}
 }

@@ -46,6 +46,7 @@ type Receiver struct {
 	next        uint32 // number that the data sequence continues with
 	base        uint32 // first number of the single sequence that is missing
 	have        [maxSingles / 64]uint64
+	via         *conn // that the last frame came by
 	attempt     uint8 // of the last frame
 	gapTold     bool  // the gap in this attempt was reported
 	current     Fragment
@@ -79,9 +80,9 @@ func (r *Receiver) Origin() Address { return r.from }
 func (r *Receiver) Stream() uint16 { return r.stream }
 
 // onData handles a data, single, cut or probe frame.
-func (n *Node) onData(f *frame.Frame) {
+func (n *Node) onData(via *conn, f *frame.Frame) {
 	n.mu.Lock()
-	r := n.receiver(f)
+	r := n.receiver(via, f)
 	if n.ended.len() > 0 {
 		defer n.runUpcalls()
 	}
@@ -89,6 +90,7 @@ func (n *Node) onData(f *frame.Frame) {
 		n.mu.Unlock()
 		return
 	}
+	r.via = via
 	if f.Attempt != r.attempt {
 		if int8(f.Attempt-r.attempt) > 0 || r.next == 0 && r.base == 0 {
 			r.attempt, r.gapTold = f.Attempt, false
@@ -96,7 +98,7 @@ func (n *Node) onData(f *frame.Frame) {
 	}
 	switch {
 	case f.Type == frame.Probe && f.Flags&frame.Gone != 0:
-		r.onGone(f)
+		r.onGone(via, f)
 		defer n.runUpcalls()
 	case r.err != nil:
 		n.counters.Stale++
@@ -183,7 +185,7 @@ func (r *Receiver) deliver() {
 }
 
 // receiver returns the flow that f belongs to, nil if f is refused. mu is held.
-func (n *Node) receiver(f *frame.Frame) *Receiver {
+func (n *Node) receiver(via *conn, f *frame.Frame) *Receiver {
 	id := flowID{f.From, f.Stream}
 	r := n.receivers[id]
 	if n.closed {
@@ -205,12 +207,12 @@ func (n *Node) receiver(f *frame.Frame) *Receiver {
 	if f.Flags&frame.Fresh == 0 {
 		// The former life of this process had it: the origin learns that from the incarnation.
 		n.counters.Stale++
-		n.answerUnknown(f)
+		n.answerUnknown(via, f)
 		return nil
 	}
 	if n.receivers[id] == nil && len(n.receivers) >= n.cfg.MaxFlows {
 		n.counters.Refused++
-		if c := choose(n.conns, f.Job); c != nil {
+		if c := n.legBack(via, f.From, f.Job); c != nil {
 			n.control(c, nil, &frame.Frame{Header: frame.Header{
 				Type: frame.Refuse, Hops: frame.MaxHops, Stream: f.Stream, Job: f.Job,
 				From: f.To, To: f.From, Incarnation: f.Incarnation,
@@ -304,7 +306,7 @@ func (r *Receiver) owe() {
 // answer sends an ack. mu is held.
 func (r *Receiver) answer(flags frame.Flags) {
 	n := r.n
-	c := choose(n.conns, r.hash)
+	c := n.legBack(r.via, r.from, r.hash)
 	if c == nil || r.err != nil {
 		return
 	}
@@ -317,9 +319,9 @@ func (r *Receiver) answer(flags frame.Flags) {
 }
 
 // answerUnknown confirms nothing, for a flow that this process does not know. mu is held.
-func (n *Node) answerUnknown(f *frame.Frame) {
+func (n *Node) answerUnknown(via *conn, f *frame.Frame) {
 	h := flowHash(n.cfg.Job, n.cfg.Address, f.From, f.Stream)
-	if c := choose(n.conns, h); c != nil {
+	if c := n.legBack(via, f.From, h); c != nil {
 		n.control(c, nil, &frame.Frame{Header: frame.Header{
 			Type: frame.Ack, Hops: frame.MaxHops, Stream: f.Stream, Job: n.cfg.Job, Attempt: f.Attempt,
 			From: n.cfg.Address, To: f.From, Incarnation: n.cfg.Incarnation,

@@ -1,6 +1,9 @@
 package relay
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // shares are the classes of a leg: those with frames take turns by deficit round robin (Shreedhar and
 // Varghese, IEEE/ACM ToN 4(3), 1996), and the flows of each by frame. The mutex of the leg guards it.
@@ -136,6 +139,35 @@ func (s *shares) rotate() {
 	c := s.active[0]
 	copy(s.active, s.active[1:])
 	s.active[len(s.active)-1] = c
+}
+
+// withdraw takes q out, and returns how many frames it releases.
+func (s *shares) withdraw(q *queue) int {
+	c := s.of(q)
+	if !q.listed {
+		return 0
+	}
+	var last *queue
+	for p := &c.head; *p != nil; {
+		if *p != q {
+			last, p = *p, &(*p).next
+			continue
+		}
+		if *p = q.next; c.tail == q {
+			c.tail = last
+		}
+		q.listed, q.next = false, nil
+		break
+	}
+	if c.head == nil {
+		c.deficit = 0
+		s.active = slices.DeleteFunc(s.active, func(o *share) bool { return o == c })
+	}
+	n := q.frames.len()
+	for q.frames.len() > 0 {
+		q.frames.pop().release()
+	}
+	return n
 }
 
 // drop releases all frames.

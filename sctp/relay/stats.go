@@ -45,6 +45,9 @@ type NodeCounters struct {
 	// Misrouted frames for other processes, Invalid acks of what was not sent, Refused flows beyond
 	// MaxFlows.
 	LegsLost, Stale, Misrouted, Invalid, Refused uint64
+	// PeersRefused counts processes whose direct legs were refused, Forged frames on direct legs from others than their
+	// process.
+	PeersRefused, Forged uint64
 }
 
 // SenderCounters count what a flow has sent.
@@ -61,8 +64,9 @@ type SenderStats struct {
 	Target Address
 	Stream uint16
 	SenderCounters
-	// Gateway is the number of the gateway in use, 0 if there is none.
+	// Gateway is the number of the gateway in use, 0 if there is none. Direct tells that the direct path is.
 	Gateway uint16
+	Direct  bool
 	// Held is the memory in bytes of what is not confirmed, Window the credit.
 	Held, Window int
 	Err          error
@@ -104,12 +108,21 @@ func (n *Node) Stats() NodeStats {
 	for _, c := range n.conns {
 		s.Legs = append(s.Legs, c.stats())
 	}
+	for _, d := range n.directs {
+		for _, c := range [...]*conn{d.out, d.in} {
+			if c != nil {
+				s.Legs = append(s.Legs, c.stats())
+			}
+		}
+	}
 	for _, x := range n.senders {
 		t := SenderStats{
 			Target: x.to, Stream: x.stream, SenderCounters: x.counters, Held: x.held, Window: x.window, Err: x.err,
 		}
 		if x.leg != nil {
-			t.Gateway = x.leg.peer.Node
+			if t.Direct = x.leg.direct; !t.Direct {
+				t.Gateway = x.leg.peer.Node
+			}
 		}
 		s.Senders = append(s.Senders, t)
 	}

@@ -21,7 +21,7 @@ const (
 	// MACSize is the length in bytes of the proofs, which are HMAC-SHA-256.
 	MACSize = sha256.Size
 
-	helloSize   = 2 + 6 + 4 + 4 + 2 + NonceSize
+	helloSize   = 2 + 6 + 4 + 4 + 6 + NonceSize
 	answerBody  = 2 + 2 + 2 + 4 + NonceSize
 	answerSize  = answerBody + MACSize
 	proveSize   = 2 + MACSize
@@ -35,11 +35,16 @@ type Greeting struct {
 	From        Address
 	Job         uint32
 	Incarnation uint32
-	Site        uint16 // that it expects at the other end
-	Nonce       [NonceSize]byte
+	// Site is the one that it expects at the other end, Node and Process the process there, or as Node the number
+	// of the gateway; 0 is any gateway.
+	Site, Node, Process uint16
+	Nonce               [NonceSize]byte
 }
 
-// Reply is what the peer that accepts says in answer.
+// To returns the address that is expected at the other end.
+func (g *Greeting) To() Address { return Address{Site: g.Site, Node: g.Node, Process: g.Process} }
+
+// Reply is what the peer that accepts says in answer. Gateway is 0 if it is a process.
 type Reply struct {
 	Site, Gateway uint16
 	Incarnation   uint32
@@ -52,7 +57,7 @@ func AppendHello(b []byte, g *Greeting) []byte {
 	b = appendAddress(b, g.From)
 	b = binary.BigEndian.AppendUint32(b, g.Job)
 	b = binary.BigEndian.AppendUint32(b, g.Incarnation)
-	b = binary.BigEndian.AppendUint16(b, g.Site)
+	b = appendAddress(b, g.To())
 	return append(b, g.Nonce[:]...)
 }
 
@@ -64,8 +69,9 @@ func ParseHello(b []byte) (g Greeting, err error) {
 	g.Role, g.From = Role(b[1]), address(b[2:])
 	g.Job = binary.BigEndian.Uint32(b[8:])
 	g.Incarnation = binary.BigEndian.Uint32(b[12:])
-	g.Site = binary.BigEndian.Uint16(b[16:])
-	copy(g.Nonce[:], b[18:])
+	to := address(b[16:])
+	g.Site, g.Node, g.Process = to.Site, to.Node, to.Process
+	copy(g.Nonce[:], b[22:])
 	return g, nil
 }
 

@@ -4,7 +4,7 @@ import "testing"
 
 func TestGreeting(t *testing.T) {
 	key := []byte("a key of sixteen")
-	g := Greeting{Role: RoleNode, From: Address{1, 2, 3}, Job: 4, Incarnation: 5, Site: 1, Nonce: [NonceSize]byte{6}}
+	g := Greeting{Role: RoleNode, From: Address{1, 2, 3}, Job: 4, Incarnation: 5, Site: 1, Node: 8, Process: 9, Nonce: [NonceSize]byte{6}}
 	hello := AppendHello(nil, &g)
 	if got, err := ParseHello(hello); err != nil || got != g {
 		t.Fatalf("ParseHello = %+v, %v, want %+v", got, err, g)
