@@ -114,8 +114,8 @@ func (c *Conn) wake() {
 	}
 }
 
-// Read implements net.Conn: it waits until there is a byte, the other end has ended its direction (io.EOF), the deadline
-// has passed (os.ErrDeadlineExceeded), or the connection has failed (ErrReset) or was closed.
+// Read implements net.Conn: it waits until there is a byte, the other end has ended its direction (io.EOF), the
+// deadline has passed (os.ErrDeadlineExceeded), or the connection has failed (ErrReset) or was closed.
 func (c *Conn) Read(b []byte) (int, error) {
 	for {
 		n, err := c.tryRead(b)
@@ -249,8 +249,8 @@ func (c *Conn) writeFailed(err error) error {
 	return c.writeEnd(err)
 }
 
-// CloseWrite ends the direction to the other end, which reads io.EOF after what was written. It does not wait. A Write that
-// waits returns with an error that matches net.ErrClosed.
+// CloseWrite ends the direction to the other end, which reads io.EOF after what was written. It does not wait. A Write
+// that waits returns with an error that matches net.ErrClosed.
 func (c *Conn) CloseWrite() error {
 	c.e.mu.Lock()
 	err := c.err
@@ -345,8 +345,8 @@ func (c *Conn) Reset() {
 	c.fail(ErrClosed, CodeUnspecified, true)
 }
 
-// finish forgets a connection whose directions have both ended. It reports whether there is a notice to send. mu is held; the
-// caller drains the flow.
+// finish forgets a connection whose directions have both ended. It reports whether there is a notice to send. mu is
+// held; the caller drains the flow.
 func (c *Conn) finish() (tell bool) {
 	if !c.endSent || !c.endReceived || c.state == stateOver {
 		return false

@@ -119,8 +119,8 @@ func TestCopy(t *testing.T) {
 	})
 }
 
-// Deadlines end calls that wait, those in the past at once, and a call goes on after its deadline was moved. What Write
-// says that it took arrives.
+// Deadlines end calls that wait, those in the past at once, and a call goes on after its deadline was moved. What
+// Write says that it took arrives.
 func TestDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, nil)
@@ -218,8 +218,8 @@ func TestReset(t *testing.T) {
 	})
 }
 
-// Close with data that was not read, or that arrives later, is a reset for the other end, as in TCP. A connection whose
-// other end never ends its direction lingers for a while only.
+// Close with data that was not read, or that arrives later, is a reset for the other end, as in TCP. A connection
+// whose other end never ends its direction lingers for a while only.
 func TestCloseBeforeEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, nil)
@@ -288,8 +288,8 @@ func TestStoppedReader(t *testing.T) {
 	})
 }
 
-// The process at the other end dies: connections are reset, within the peer timeout and a ping, though nothing is sent on
-// them, or as soon as it is back; then it can be dialed again.
+// The process at the other end dies: connections are reset, within the peer timeout and a ping, though nothing is sent
+// on them, or as soon as it is back; then it can be dialed again.
 func TestDeadPeer(t *testing.T) {
 	for _, back := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

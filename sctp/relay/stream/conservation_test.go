@@ -21,9 +21,9 @@ import (
 )
 
 // Everything at once: loss, reordering and duplicates on all links; many connections between several processes, with
-// random lengths in both directions, whose ends are half-closed, closed or reset at random moments; readers that pause;
-// calls that are interrupted by deadlines; gateways that are killed without a word, and return. Of a connection that
-// was not reset all bytes arrive, of the others the first ones; then nothing is held any more.
+// random lengths in both directions, whose ends are half-closed, closed or reset at random moments; readers that
+// pause; calls that are interrupted by deadlines; gateways that are killed without a word, and return. Of a connection
+// that was not reset all bytes arrive, of the others the first ones; then nothing is held any more.
 func TestConservation(t *testing.T) {
 	seed := rand.Uint64()
 	rounds := uint64(1)

@@ -44,8 +44,8 @@ func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 	}
 }
 
-// ReadFrom implements io.ReaderFrom: it sends what it reads from r until io.EOF. It holds a buffer of 2 KiB while r has
-// nothing, and one of CopyBuffer bytes while r has much.
+// ReadFrom implements io.ReaderFrom: it sends what it reads from r until io.EOF. It holds a buffer of 2 KiB while r
+// has nothing, and one of CopyBuffer bytes while r has much.
 func (c *Conn) ReadFrom(r io.Reader) (total int64, err error) {
 	small := bufpool.Get(smallCopy)
 	defer small.Put()

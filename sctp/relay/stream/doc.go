@@ -1,14 +1,15 @@
-// Package stream carries byte streams, as TCP does, between processes of different sites over the flows of package relay.
+// Package stream carries byte streams, as TCP does, between processes of different sites over the flows of package
+// relay.
 //
-// An Endpoint takes all flows of a relay.Node. Endpoint.Dial opens a connection to the endpoint of another process with
-// a request, which says what the connection is for; there Endpoint.Accept returns it, to be accepted or refused. A Conn
-// is a net.Conn with half-close and reset.
+// An Endpoint takes all flows of a relay.Node. Endpoint.Dial opens a connection to the endpoint of another process
+// with a request, which says what the connection is for; there Endpoint.Accept returns it, to be accepted or refused.
+// A Conn is a net.Conn with half-close and reset.
 //
 // # Flows
 //
-// A connection is one flow in each direction, on the same stream of both. So connections do not hold up each other: one
-// whose reader stops takes the credit of its own flow, and its writer waits. The opener uses the stream for another
-// connection when both directions have ended, and the other side is done with what it received.
+// A connection is one flow in each direction, on the same stream of both. So connections do not hold up each other:
+// one whose reader stops takes the credit of its own flow, and its writer waits. The opener uses the stream for
+// another connection when both directions have ended, and the other side is done with what it received.
 //
 // The payload protocol identifier of a message has its type and the generation of the connection, which differs from
 // that of the connection before on the stream: what is left of that one is dropped.

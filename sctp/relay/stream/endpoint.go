@@ -69,8 +69,8 @@ type Config struct {
 
 // Endpoint has the connections of a process. It is safe for concurrent use.
 //
-// It has two goroutines, one that learns which flows have something to read, and one for a timer. A connection has none,
-// but while it is being closed and its last bytes wait for credit.
+// It has two goroutines, one that learns which flows have something to read, and one for a timer. A connection has
+// none, but while it is being closed and its last bytes wait for credit.
 type Endpoint struct {
 	cfg     Config
 	ctx     context.Context // ends with Close

@@ -152,7 +152,8 @@ func (f *flow) drainTurn() {
 	}
 }
 
-// read receives bytes of c, after what precedes them. The caller has the turn. It returns relay.ErrWouldBlock if none are there.
+// read receives bytes of c, after what precedes them. The caller has the turn. It returns relay.ErrWouldBlock if none
+// are there.
 func (f *flow) read(c *Conn, b []byte) (int, error) {
 	e := f.p.e
 	for {

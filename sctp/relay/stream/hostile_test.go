@@ -12,8 +12,8 @@ import (
 	"github.com/weftstack/weft/sctp/relay/stream"
 )
 
-// A process that sends anything but the protocol gets no connection, harms no connection of others, and leaves nothing behind;
-// what it breaks is counted.
+// A process that sends anything but the protocol gets no connection, harms no connection of others, and leaves nothing
+// behind; what it breaks is counted.
 func TestHostileMessages(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -56,7 +56,8 @@ const (
 	CodeUser        Code = 16
 )
 
-// notice tells that a connection is over: it was reset, or the side that has not opened it has nothing more to receive.
+// notice tells that a connection is over: it was reset, or the side that has not opened it has nothing more to
+// receive.
 type notice struct {
 	kind       kind
 	stream     uint16

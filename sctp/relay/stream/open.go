@@ -9,9 +9,9 @@ import (
 	"github.com/weftstack/weft/sctp/relay"
 )
 
-// Dial opens a connection to the endpoint of another process. request, of up to MaxRequest bytes, says what for. It waits
-// for the answer. Errors: *RefusedError, ErrReset (the process cannot be reached), ErrLimit, ErrConfig, ErrClosed,
-// and that of ctx, after which the other end learns that the connection is over.
+// Dial opens a connection to the endpoint of another process. request, of up to MaxRequest bytes, says what for. It
+// waits for the answer. Errors: *RefusedError, ErrReset (the process cannot be reached), ErrLimit, ErrConfig,
+// ErrClosed, and that of ctx, after which the other end learns that the connection is over.
 func (e *Endpoint) Dial(ctx context.Context, to relay.Address, request []byte) (*Conn, error) {
 	switch {
 	case to == e.Address():

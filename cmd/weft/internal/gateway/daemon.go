@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"os"
 	"time"
 
+	"github.com/weftstack/weft/cmd/weft/internal/gateway/tcp"
 	"github.com/weftstack/weft/internal/sites"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/relay"
@@ -19,6 +21,7 @@ type daemon struct {
 	gateway *sites.Gateway
 	cfg     relay.GatewayConfig
 	relay   *relay.Gateway
+	tcp     *tcp.Service // nil: no TCP connections are carried
 	began   time.Time
 	log     *slog.Logger
 }
@@ -35,6 +38,9 @@ func run(ctx context.Context, o *options) error {
 	}
 	if d.cfg, err = relayConfig(f, d.site, d.gateway); err != nil {
 		return err
+	}
+	if o.tcp.Rules {
+		return d.printRules(o.tcp, os.Stdout)
 	}
 	d.cfg.Memory, d.cfg.MaxFlows, d.cfg.Log = int(o.memory), o.maxFlows, d.log
 	http, err := d.listen(o)
@@ -56,6 +62,12 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	defer d.relay.Close()
+	if err := d.startTCP(ctx, o.tcp); err != nil {
+		return err
+	}
+	if d.tcp != nil {
+		defer d.tcp.Close()
+	}
 	status := "off"
 	if http != nil {
 		status = http.Addr().String()

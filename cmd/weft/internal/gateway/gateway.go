@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"strings"
 
+	"github.com/weftstack/weft/cmd/weft/internal/gateway/tcp"
 	"github.com/weftstack/weft/cmd/weft/internal/process"
 	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/sites"
@@ -27,6 +28,7 @@ type options struct {
 	memory              units.Bytes
 	maxFlows            int
 	logJSON             bool
+	tcp                 *tcp.Options
 }
 
 // commands are those behind `weft gateway`.
@@ -77,6 +79,7 @@ func newFlags(o *options) *flag.FlagSet {
 	fs.Var(&o.memory, "memory", "`limit` of the memory of all messages under way (default 64MiB)")
 	fs.IntVar(&o.maxFlows, "max-flows", 0, "largest `number` of flows (default 65536)")
 	fs.BoolVar(&o.logJSON, "log-json", false, "log as JSON")
+	o.tcp = tcp.Flags(fs)
 	fs.Usage = func() {
 		fmt.Fprint(fs.Output(), `usage: weft gateway -sites FILE -site NAME [-gateway NAME] [flags]
        weft gateway status [-json] [-wait TIME] [ADDRESS]
@@ -87,6 +90,11 @@ Gateway relays messages of MPI jobs between the processes of its site and the
 gateways of other sites, until it is interrupted or terminated. The sites file says
 who belongs to which site, and at which addresses; docs/gateways.md describes it.
 The files with keys are named there: they must not be readable by others.
+
+It carries TCP connections of other programs, too, to the ranges of other sites (lines
+"tcp" of the sites file): those that rules of the packet filter lead to -tcp, which need
+Linux and root, and those that programs ask for at the port -socks. It connects to
+hosts in the ranges of its own site for other sites, unless -tcp-refuse is given.
 
 It logs to standard error which peers come and go, and who was refused. A site
 with several gateways shares its flows among them; when one ends, they continue
@@ -127,7 +135,7 @@ func (o *options) check(fs *flag.FlagSet) error {
 			return fmt.Errorf("-status %q: want ADDRESS:PORT, such as %s, or off", o.status, defaultStatus)
 		}
 	}
-	return nil
+	return o.tcp.Check()
 }
 
 // find returns the site and the gateway that the flags name.

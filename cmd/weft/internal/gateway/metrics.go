@@ -84,11 +84,16 @@ func appendMetrics(b []byte, s *Status) []byte {
 	}
 	c := &s.Counters
 	one("legs_lost_total", "counter", "Legs that ended.", float64(c.LegsLost))
-	one("flow_moves_total", "counter", "Flows that have changed to another leg.", float64(c.Moves))
 	one("peers_refused_total", "counter", "Peers that could not authenticate.", float64(c.PeersRefused))
 	family("refused_frames_total", "counter", "Frames that were not forwarded, by reason.")
 	for _, r := range c.reasons() {
 		value("refused_frames_total", fmt.Sprintf("reason=%q", r.key), float64(r.n))
+	}
+	if s.TCP != nil {
+		one("tcp_connections", "gauge", "TCP connections that are carried.", float64(s.TCP.Active))
+		for _, c := range s.TCP.counters() {
+			one(c.name, "counter", c.help, float64(c.n))
+		}
 	}
 	return b
 }

@@ -34,6 +34,8 @@ type Status struct {
 	FlowCount int      `json:"flow_count"`
 	Classes   []Class  `json:"classes"`
 	Counters  Counters `json:"counters"`
+	// TCP is what has been carried of other programs' connections, if any are.
+	TCP *TCP `json:"tcp,omitempty"`
 }
 
 // Leg describes a leg.
@@ -89,7 +91,6 @@ type Class struct {
 // Counters count what was lost, refused and dropped since the start.
 type Counters struct {
 	LegsLost     uint64 `json:"legs_lost"`
-	Moves        uint64 `json:"flow_moves"`
 	PeersRefused uint64 `json:"peers_refused"`
 	Forged       uint64 `json:"forged_frames"`
 	Unreachable  uint64 `json:"unreachable_frames"`
@@ -108,8 +109,8 @@ func (d *daemon) status() *Status {
 	out := &Status{
 		Site: d.site.Name, SiteNumber: d.site.Number, Gateway: d.gateway.Name, Number: d.gateway.Number,
 		UpSeconds: time.Since(d.began).Seconds(), Jobs: s.Jobs, Held: s.Held, FlowCount: len(s.Flows), Flows: []Flow{},
-		Classes: []Class{}, Counters: Counters{
-			LegsLost: s.LegsLost, Moves: s.Moves, PeersRefused: s.PeersRefused, Forged: s.Forged, Unreachable: s.Unreachable,
+		Classes: []Class{}, TCP: d.tcpStatus(), Counters: Counters{
+			LegsLost: s.LegsLost, PeersRefused: s.PeersRefused, Forged: s.Forged, Unreachable: s.Unreachable,
 			UnknownSite: s.UnknownSite, UnknownJob: s.UnknownJob, Loops: s.Loops, TooManyFlows: s.TooManyFlows,
 			OverFlow: s.OverFlow, OverJob: s.OverJob, OverGateway: s.OverGateway,
 		},

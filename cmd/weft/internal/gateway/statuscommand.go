@@ -206,8 +206,10 @@ func (s *Status) print(out io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintf(out, "\nlegs lost: %d   flows moved: %d   peers refused: %d   frames not forwarded:",
-		s.Counters.LegsLost, s.Counters.Moves, s.Counters.PeersRefused)
+	if s.TCP != nil {
+		s.TCP.print(out)
+	}
+	fmt.Fprintf(out, "\nlegs lost: %d   peers refused: %d   frames not forwarded:", s.Counters.LegsLost, s.Counters.PeersRefused)
 	none := true
 	for _, r := range s.Counters.reasons() {
 		if r.n > 0 {
