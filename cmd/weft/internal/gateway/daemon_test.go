@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/cmd/weft/internal/clitest"
+	"github.com/weftstack/weft/cmd/weft/internal/process"
 	"github.com/weftstack/weft/internal/sites"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/relay"
@@ -286,13 +287,55 @@ func TestDaemon(t *testing.T) {
 		return // no signals
 	}
 	_ = p.Close()
-	for _, r := range []*running{ax, ay, bx} {
-		if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
+	for i, r := range []*running{ax, ay, bx} {
+		if err := r.cmd.Process.Signal([]os.Signal{os.Interrupt, process.TermSignal, process.TermSignal}[i]); err != nil {
 			t.Error(err)
 		}
 		r.wantEnd(t)
 		r.wantLog(t, "gateway ends")
 	}
+}
+
+// A leg uses all addresses of its gateways. One gateway listens behind an address that is not its own.
+func TestMultihomedLeg(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("127.0.0.2 is not an address of the loopback interface here")
+	}
+	file := twoSites(t)
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := regexp.MustCompile(`wan 127\.0\.0\.1:(\d+)`).ReplaceAllString(string(b), "wan 127.0.0.1:$1 127.0.0.2:$1")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := sites.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y, z := f.Site("a").Gateways[0], f.Site("a").Gateways[1], f.Site("b").Gateways[0]
+	start(t, "-sites", file, "-site", "a", "-gateway", "x")
+	start(t, "-sites", file, "-site", "a", "-gateway", "y", "-bind-wan", fmt.Sprintf("0.0.0.0:%d", y.WAN[0].Port()))
+	start(t, "-sites", file, "-site", "b")
+	active := func(s *Status, peer string) (n int) {
+		for _, l := range s.Legs {
+			if l.Peer == peer && l.Association == 1 {
+				n = l.ActivePaths
+			}
+		}
+		return n
+	}
+	for end := time.Now().Add(limit); ; time.Sleep(50 * time.Millisecond) {
+		s := status(t, x)
+		if active(s, "b/x") == 2 && active(s, "a/y") >= 1 && active(status(t, z), "a/x") == 2 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("legs %+v", s.Legs)
+		}
+	}
+	status(t, y)
 }
 
 // checkMetrics checks that each line of /metrics is of the text format, and that each family is told once.
