@@ -45,7 +45,11 @@ func playRole(env string, f func(value string) error) {
 	if value == "" {
 		return
 	}
-	if err := f(value); err != nil {
+	// While packages are initialized the main goroutine is locked to its thread, which would take
+	// part in each of its waits.
+	done := make(chan error)
+	go func() { done <- f(value) }()
+	if err := <-done; err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
