@@ -250,3 +250,13 @@ func TestNetLeavesNothingBehind(t *testing.T) {
 		}
 	}
 }
+
+// Processes that ranks on emulated hosts spawn run there too, on the hosts by turns.
+func TestNetSpawns(t *testing.T) {
+	bounded(t)
+	testenv.Networks(t)
+	out, errs, status := weft(t, "net", "-hosts", "3", "-delay", "100us", "-v", "-x", envProgram+"=spawn", "--", os.Args[0])
+	if status != 0 || out != "[4 9 16 25]\n" {
+		t.Errorf("status %d, %q: %s", status, out, errs)
+	}
+}

@@ -23,6 +23,7 @@ import (
 	"github.com/weftstack/weft/cmd/weft/internal/process"
 	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/netem"
+	"github.com/weftstack/weft/internal/sites"
 	"golang.org/x/sys/unix"
 )
 
@@ -122,13 +123,13 @@ func run(o *options, commands [][]string) (int, error) {
 	}
 	frugal := o.frugalEnv(busy, runtime.NumCPU(), os.Getenv)
 	j := &launch.PlacedJob{
-		N: len(placed), Env: o.env, Prefix: o.prefix, Verbose: o.verbose,
+		Ranks: placed, Hosts: o.allHosts(), Env: o.env, Prefix: o.prefix, Verbose: o.verbose,
 		Command: func(rank int) []string { return argv[rank] },
-		Start:   func(rank int, start func() error) error { return em.hosts[placed[rank]].do(start) },
-		HostEnv: func(rank int) []string {
-			n := &em.plan.nodes[placed[rank]]
+		Start:   func(host int, start func() error) error { return em.hosts[host].do(start) },
+		HostEnv: func(host int) []string {
+			n := &em.plan.nodes[host]
 			env := []string{
-				"WEFT_NET_HOST=" + strconv.Itoa(placed[rank]), "WEFT_NET_HOSTS=" + strconv.Itoa(o.allHosts()),
+				"WEFT_NET_HOST=" + strconv.Itoa(host), "WEFT_NET_HOSTS=" + strconv.Itoa(o.allHosts()),
 				"WEFT_NET_ADDRS=" + n.addrs(), "WEFT_NET_NAMES=" + strings.Join(names, ","), "WEFT_ADDRS=" + n.addrs(),
 			}
 			if o.sites > 0 {
@@ -136,6 +137,12 @@ func run(o *options, commands [][]string) (int, error) {
 			}
 			return append(env, frugal...)
 		},
+	}
+	if o.sites > 0 {
+		if j.Sites, err = sites.Read(o.sitesFile()); err != nil {
+			return cli.ExitFail, err
+		}
+		j.HostName = func(host int) string { return em.plan.nodes[host].name }
 	}
 	for rank, host := range placed {
 		if host == o.main {

@@ -43,11 +43,23 @@ type rankProgram struct {
 type proc struct {
 	g    *group
 	rank int
+	host int // emulated host, if the job has such
 	cmd  *exec.Cmd
 	site *sites.Process // where it is; nil without sites
 
 	over   bool // it has ended; guarded by job.mu
 	killed bool // because the others have finished without it; see suspects
+}
+
+// emulatedHost returns on which emulated host a process is to run: those that are spawned go to
+// them by turns.
+func (j *job) emulatedHost(p *proc) int {
+	if p.g.index == 0 {
+		return j.emulated[p.rank]
+	}
+	h := j.turn % j.hosts
+	j.turn++
+	return h
 }
 
 // label is the rank in front of lines of output.
@@ -243,9 +255,6 @@ func (j *job) captureFile(p *proc) string {
 
 // spawn starts processes for one that asks for it.
 func (j *job) spawn(s *pmi.Spawn) (out *pmi.Spawned, err error) {
-	if j.command != nil || j.on != nil {
-		return nil, errors.New("processes on emulated hosts cannot spawn others")
-	}
 	done := make(chan struct{})
 	start := func() {
 		defer close(done)

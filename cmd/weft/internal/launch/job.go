@@ -49,12 +49,12 @@ type job struct {
 
 	// For a job that is spread over emulated hosts; nil otherwise.
 	command func(rank int) []string                  // its program and arguments, by rank
-	hostEnv func(rank int) []string                  // added to the environment
-	on      func(rank int, start func() error) error // runs start on the rank's host
+	hostEnv func(host int) []string                  // added to the environment
+	on      func(host int, start func() error) error // runs start on a host
 	main    int                                      // 1 + the rank that ends the job when it ends; 0: none
 
 	sites    *siteJob              // gives the processes places in sites; nil: there are none
-	hostName func(rank int) string // of an emulated host; "": it is in no site
+	hostName func(host int) string // of an emulated host; "": it is in no site
 
 	spread *spread // places the ranks on hosts; nil: all run here
 	addr   string  // where they find the launcher then; empty: to be found out
@@ -69,6 +69,10 @@ type job struct {
 	starts  chan func()   // for the goroutine that starts processes
 	over    chan struct{} // closed when the job is
 	done    chan ended
+
+	emulated []int // emulated host of each of the first ranks
+	hosts    int   // number of emulated hosts
+	turn     int   // of them, the one that gets the next spawned process; of the goroutine that starts processes
 
 	suspects suspects // of the goroutine that supervises the job
 	stdout   lineWriter
@@ -186,7 +190,7 @@ func (j *job) startProc(ctx context.Context, p *proc) error {
 	}
 	cmd.Env = append(cmd.Env, "MPI_LOCALRANKID="+strconv.Itoa(rank), "MPI_LOCALNRANKS="+strconv.Itoa(g.n))
 	if j.hostEnv != nil {
-		cmd.Env = append(cmd.Env, j.hostEnv(rank)...)
+		cmd.Env = append(cmd.Env, j.hostEnv(p.host)...)
 	}
 	spawned := g.index > 0
 	if j.capture {
@@ -258,7 +262,7 @@ func (j *job) begin(p *proc) error {
 	var err error
 	switch {
 	case j.on != nil:
-		err = j.on(p.rank, p.cmd.Start)
+		err = j.on(p.host, p.cmd.Start)
 	case j.places != nil && p.g == j.first: // on a goroutine that is locked to its thread
 		err = startOn(j.places[p.rank], p.cmd.Start)
 	default:

@@ -134,7 +134,7 @@ func (j *job) siteEnv(p *proc) ([]string, error) {
 	}
 	host := p.g.hostName(p.rank)
 	if j.hostName != nil {
-		if host = j.hostName(p.rank); host == "" {
+		if host = j.hostName(p.host); host == "" {
 			return nil, nil // not a process of a site
 		}
 	}
