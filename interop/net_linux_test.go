@@ -255,8 +255,8 @@ func TestNetLeavesNothingBehind(t *testing.T) {
 func TestNetSpawns(t *testing.T) {
 	bounded(t)
 	testenv.Networks(t)
-	out, errs, status := weft(t, "net", "-hosts", "3", "-delay", "100us", "-v", "-x", envProgram+"=spawn", "--", os.Args[0])
-	if status != 0 || out != "[4 9 16 25]\n" {
-		t.Errorf("status %d, %q: %s", status, out, errs)
+	out, errs, status := weft(t, "net", "-hosts", "3", "-delay", "100us", "-x", envProgram+"=spawn hosts", "--", os.Args[0])
+	if want := "[4 9 16 25] on hosts [0 1 2 0] by hosts [0 1 2]\n"; status != 0 || out != want {
+		t.Errorf("status %d, %q, want %q: %s", status, out, want, errs)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/weftstack/weft/mpi"
@@ -21,7 +22,7 @@ const (
 )
 
 func init() {
-	if os.Getenv(envProgram) == "spawn" && len(os.Args) > 1 && os.Args[1] == envSpawned {
+	if strings.HasPrefix(os.Getenv(envProgram), "spawn") && len(os.Args) > 1 && os.Args[1] == envSpawned {
 		playRole(envProgram, func(string) error { return asRank(spawnedSquare) })
 	}
 	playRole(envProgram, func(words string) error {
@@ -132,10 +133,19 @@ func programPutGet(ctx context.Context, c *mpi.Comm, _ string) error {
 // spawnedProcesses is how many processes programSpawn spawns.
 const spawnedProcesses = 4
 
-// programSpawn spawns processes, gives each a number and gathers the squares.
-func programSpawn(ctx context.Context, c *mpi.Comm, _ string) error {
+// programSpawn spawns processes, gives each a number and gathers the squares, and with "hosts"
+// on which emulated hosts all run.
+func programSpawn(ctx context.Context, c *mpi.Comm, arg string) error {
 	workers, err := c.Spawn(ctx, mpi.Command{Path: os.Args[0], Args: []string{envSpawned}, N: spawnedProcesses}, 0)
 	if err != nil {
+		return err
+	}
+	host, err := strconv.Atoi(os.Getenv("WEFT_NET_HOST"))
+	if err != nil {
+		return err
+	}
+	ours := make([]int, c.Size())
+	if err := mpi.Allgather(ctx, c, []int{host}, ours); err != nil {
 		return err
 	}
 	if c.Rank() > 0 {
@@ -147,17 +157,25 @@ func programSpawn(ctx context.Context, c *mpi.Comm, _ string) error {
 		}
 		return workers.Disconnect(ctx)
 	}
-	squares := make([]int, spawnedProcesses)
-	for i := range squares {
-		squares[i] = i + 2
+	numbers, results := make([]int, spawnedProcesses), make([]int, 2*spawnedProcesses)
+	for i := range numbers {
+		numbers[i] = i + 2
 	}
-	if err := mpi.Scatter(ctx, workers, squares, nil, mpi.Root); err != nil {
+	if err := mpi.Scatter(ctx, workers, numbers, nil, mpi.Root); err != nil {
 		return err
 	}
-	if err := mpi.Gather(ctx, workers, nil, squares, mpi.Root); err != nil {
+	if err := mpi.Gather(ctx, workers, nil, results, mpi.Root); err != nil {
 		return err
 	}
-	fmt.Println(squares)
+	var squares, hosts []int
+	for i := range spawnedProcesses {
+		squares, hosts = append(squares, results[2*i]), append(hosts, results[2*i+1])
+	}
+	fmt.Print(squares)
+	if arg == "hosts" {
+		fmt.Printf(" on hosts %v by hosts %v", hosts, ours)
+	}
+	fmt.Println()
 	return workers.Disconnect(ctx)
 }
 
@@ -165,12 +183,15 @@ func spawnedSquare(ctx context.Context, w *mpi.World) error {
 	if w.Parent() == nil {
 		return errors.New("not spawned")
 	}
+	host, err := strconv.Atoi(os.Getenv("WEFT_NET_HOST"))
+	if err != nil {
+		return err
+	}
 	x := make([]int, 1)
 	if err := mpi.Scatter(ctx, w.Parent(), nil, x, 0); err != nil {
 		return err
 	}
-	x[0] *= x[0]
-	if err := mpi.Gather(ctx, w.Parent(), x, nil, 0); err != nil {
+	if err := mpi.Gather(ctx, w.Parent(), []int{x[0] * x[0], host}, nil, 0); err != nil {
 		return err
 	}
 	return w.Parent().Disconnect(ctx)

@@ -164,6 +164,9 @@ func (j *job) startAll(ctx context.Context, g *group) error {
 // start starts one rank.
 func (j *job) start(ctx context.Context, g *group, rank int) error {
 	p := &proc{g: g, rank: rank}
+	if j.on != nil {
+		p.host = j.emulatedHost(p)
+	}
 	err := j.startProc(ctx, p)
 	if err != nil {
 		j.sites.release(p.site)
