@@ -93,18 +93,17 @@ func open(side string, published, bind []netip.AddrPort) (*sctp.Transport, error
 	return t, nil
 }
 
-// readyPoll is how often a gateway looks whether all legs are up, until they are.
-const readyPoll = 50 * time.Millisecond
+// minReadyPoll and maxReadyPoll are how often a gateway looks whether all legs are up, at first and later, until they
+// are: another gateway may be away for days.
+const minReadyPoll, maxReadyPoll = 50 * time.Millisecond, 5 * time.Second
 
-// waitForLegs logs when all legs to other gateways are up, and how many are not, at most until ctx is done.
+// waitForLegs logs when all legs to other gateways are up, or returns when ctx is done.
 func (d *daemon) waitForLegs(ctx context.Context) {
-	t := time.NewTicker(readyPoll)
-	defer t.Stop()
-	for !d.ready() {
+	for poll := minReadyPoll; !d.ready(); poll = min(poll*5/4, maxReadyPoll) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.C:
+		case <-time.After(poll):
 		}
 	}
 	d.log.Info("all legs are up")

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/netip"
 	"os"
 	"os/signal"
@@ -113,7 +114,7 @@ through the others.
 // Limits of the flags.
 const (
 	minMemory   = 1 << 20
-	maxMemory   = 1 << 40
+	maxMemory   = min(1<<40, math.MaxInt)
 	maxMaxFlows = 1 << 24
 )
 
