@@ -13,31 +13,13 @@ import (
 // Section 9: "in order to allow bundling of Control Chunks").
 const bundleRoom = 16
 
-// link is what an Association needs of SCTP.
-type link interface {
-	// control sends an unordered control message, which it references until
-	// owner.Released. It does not block.
-	control(sid uint16, msg []byte, owner ddp.Owner) error
-	// segments is ddp.Channel's Send, on a stream, whose sequence numbers are
-	// in the frames.
-	segments(sid uint16, segs []ddp.Segment) (int, error)
-	// sendSegmented is the same for a batch, whose first segment has the number ssn.
-	sendSegmented(sid, ssn uint16, t *ddp.Train) error
-	// hold counts n bytes, or fewer, against the receive buffer.
-	hold(n int)
-	// maxPayload is the size of the largest message that fits a packet.
-	maxPayload() int
-	// tags are the verification tags of the two sides.
-	tags() (local, peer uint32)
-	abort(reason string)
-}
-
-// Association is an SCTP association for DDP: up to as many sessions as it has
-// streams.
+// Association is an SCTP association for DDP, or what a Link has in place of one: up to as many sessions as it
+// has streams.
 type Association struct {
-	link link
-	ep   *Endpoint // nil in tests of this type alone
-	// count is the endpoint's, or its own.
+	link Link
+	ep   *Endpoint // over SCTP, nil in tests of this type alone
+	acc  *Acceptor
+	// count is that of acc.
 	count *counters
 	// discarded is set once Dial does not return the association any more.
 	discarded atomic.Bool
@@ -61,20 +43,21 @@ type Association struct {
 	run *run
 	// unacked is what the control messages take that the peer has not acknowledged.
 	unacked atomic.Int64
-
-	onRequest func(*Request)
 }
 
-// newAssociation makes an association of n streams.
-func newAssociation(l link, n int) *Association {
-	a := &Association{link: l, count: new(counters), sessions: make([]atomic.Pointer[Session], n), turn: [2]int{0, 1}}
+// NewAssociation makes an association of n streams over link, the requests of whose peer go to acc. For other lower
+// layers than SCTP, which have an Endpoint of their own: that calls Receive and Down.
+func NewAssociation(link Link, n int, acc *Acceptor) *Association {
+	a := &Association{
+		link: link, acc: acc, count: &acc.count, sessions: make([]atomic.Pointer[Session], n), turn: [2]int{0, 1},
+	}
 	a.choose()
 	return a
 }
 
 // mulpdu returns the MULPDU: even, so that chunks need no padding.
 func (a *Association) mulpdu() int {
-	m := max((a.link.maxPayload()-bundleRoom)&^3-ssnLen, minMULPDU)
+	m := max((a.link.MaxPayload()-bundleRoom)&^3-ssnLen, minMULPDU)
 	for {
 		top := a.top.Load()
 		if int64(m) <= top || a.top.CompareAndSwap(top, int64(m)) {
@@ -131,7 +114,11 @@ func (s *Session) begin() error {
 	return s.a.sendControl(sid, 0, &first, r)
 }
 
-// RemoteAddr returns the address of the peer's endpoint, as far as it is confirmed.
+// Link returns what carries the association.
+func (a *Association) Link() Link { return a.link }
+
+// RemoteAddr returns the address of the peer's endpoint, as far as it is confirmed; none if the association is not
+// over SCTP.
 func (a *Association) RemoteAddr() sctp.Addr {
 	if l, ok := a.link.(sctpLink); ok {
 		return l.a.ConfirmedAddr()
@@ -154,6 +141,9 @@ func (a *Association) Sessions() (n int) {
 // returning this one, which was found to be of no use.
 func (a *Association) Discard() { a.discarded.Store(true) }
 
+// Discarded reports whether Discard was called.
+func (a *Association) Discarded() bool { return a.discarded.Load() }
+
 // AbortUnused aborts the association unless a session is in use that this side has not
 // ended. It reports whether it did.
 func (a *Association) AbortUnused(reason string) bool {
@@ -162,7 +152,7 @@ func (a *Association) AbortUnused(reason string) bool {
 			return false
 		}
 	}
-	a.link.abort(reason)
+	a.link.Abort(reason)
 	return true
 }
 
@@ -198,7 +188,7 @@ func (a *Association) sendControl(sid, ssn uint16, c *Control, r *receipt) error
 	b = AppendControl(b, c)
 	r.cost = int64(controlCost + len(b))
 	a.unacked.Add(r.cost)
-	err := a.link.control(sid, b, r)
+	err := a.link.Control(sid, b, r)
 	if err != nil {
 		a.unacked.Add(-r.cost)
 	}
@@ -244,32 +234,25 @@ func (a *Association) receive(sid uint16, ppid uint32, msg []byte) {
 // onProbation notes that there are more or fewer requests that the consumer is to decide
 // about: as long as there are some the peer has time.
 func (a *Association) onProbation(pending int32) {
-	if l, ok := a.link.(sctpLink); ok {
-		if a.waiting.Add(pending) > 0 {
-			l.a.ExtendProbation(-1)
-		} else {
-			l.a.ExtendProbation(sctp.DefaultProbationTimeout)
-		}
+	if a.waiting.Add(pending) > 0 {
+		a.link.ExtendProbation(-1)
+	} else {
+		a.link.ExtendProbation(sctp.DefaultProbationTimeout)
 	}
 }
 
 // admit ends the probation: the consumers of both sides have agreed on a session.
-func (a *Association) admit() {
-	if l, ok := a.link.(sctpLink); ok {
-		l.a.Admit()
-	}
-}
+func (a *Association) admit() { a.link.Admit() }
 
 // decided notes that a pending request no longer is.
 func (a *Association) decided() {
 	a.onProbation(-1)
-	if a.ep != nil {
-		a.ep.give()
-	}
+	a.acc.give()
 }
 
-// down ends all sessions. With again the association itself lives on.
-func (a *Association) down(err error, again bool) {
+// Down ends all sessions, for the reason err. With again the association itself lives on, with a peer that has
+// restarted. Like Receive it is called by the lower layer, one call at a time, with no lock held.
+func (a *Association) Down(err error, again bool) {
 	a.mu.Lock()
 	if !again && a.err == nil {
 		a.err = err

@@ -54,10 +54,9 @@ type Endpoint struct {
 	mu      sync.Mutex
 	dials   map[peer]*dial // guarded by mu
 	arrived chan struct{}  // closed, and replaced, when an association is adopted; guarded by mu
-	pending int            // guarded by mu: requests without a decision
 	closed  bool           // guarded by mu
 
-	count counters
+	acc *Acceptor
 }
 
 // counters are the counters behind Stats.
@@ -86,20 +85,12 @@ type Stats struct {
 
 // Stats returns a snapshot of the counters.
 func (e *Endpoint) Stats() Stats {
-	c := &e.count
-	st := Stats{
-		Initiated: c.initiated.Load(), Accepted: c.accepted.Load(), Rejected: c.rejected.Load(),
-		Refused: c.refused.Load(), Killed: c.killed.Load(), Collided: c.collided.Load(),
-		Dropped: c.dropped.Load(), NotDDP: c.notDDP.Load(),
-	}
+	st := e.acc.Stats()
 	for _, sa := range e.ep.Associations() {
 		if adopted(sa) != nil {
 			st.Associations++
 		}
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	st.Pending = e.pending
 	return st
 }
 
@@ -139,10 +130,9 @@ func Listen(t *sctp.Transport, port uint16, cfg Config) (*Endpoint, error) {
 	if cfg.Streams == 0 {
 		cfg.Streams = DefaultStreams
 	}
-	if cfg.Backlog <= 0 {
-		cfg.Backlog = DefaultBacklog
+	e := &Endpoint{
+		cfg: cfg, dials: make(map[peer]*dial), arrived: make(chan struct{}), acc: NewAcceptor(cfg.Backlog, cfg.OnRequest),
 	}
-	e := &Endpoint{cfg: cfg, dials: make(map[peer]*dial), arrived: make(chan struct{})}
 	var sc sctp.Config
 	if cfg.SCTP != nil {
 		sc = *cfg.SCTP
@@ -176,29 +166,32 @@ func (e *Endpoint) Addr() sctp.Addr { return e.ep.Addr() }
 // sctpLink is the link over a real association.
 type sctpLink struct{ a *sctp.Association }
 
-func (l sctpLink) control(sid uint16, msg []byte, owner ddp.Owner) error {
+func (l sctpLink) Control(sid uint16, msg []byte, owner ddp.Owner) error {
 	return l.a.TrySend(msg, sctp.SendOptions{Stream: sid, PPID: PPIDControl, Unordered: true, Immediate: true,
 		Owner: owner, Force: true})
 }
 
-func (l sctpLink) hold(n int) { l.a.KeepReceived(n) }
+func (l sctpLink) Hold(_ uint16, n int) { l.a.KeepReceived(n) }
 
-func (l sctpLink) maxPayload() int     { return l.a.MaxPayload() }
-func (l sctpLink) abort(reason string) { l.a.Abort(reason) }
+func (l sctpLink) MaxPayload() int     { return l.a.MaxPayload() }
+func (l sctpLink) Abort(reason string) { l.a.Abort(reason) }
 
-func (l sctpLink) tags() (local, peer uint32) { return l.a.VerificationTags() }
+func (l sctpLink) Admit()                          { l.a.Admit() }
+func (l sctpLink) ExtendProbation(d time.Duration) { l.a.ExtendProbation(d) }
+
+func (l sctpLink) Tags() (local, peer uint32) { return l.a.VerificationTags() }
 
 // onAssociation adopts an association, whoever opened it.
 func (e *Endpoint) onAssociation(sa *sctp.Association) {
 	if v, ok := sa.PeerAdaptation(); !ok || v != Adaptation {
 		// RFC 5043, Section 11.1: DDP procedures MUST NOT be performed.
-		e.count.notDDP.Add(1)
+		e.acc.count.notDDP.Add(1)
 		sa.Abort("DDP adaptation indication required")
 		return
 	}
 	out, in := sa.Streams()
-	a := newAssociation(sctpLink{sa}, int(min(out, in)))
-	a.ep, a.count, a.onRequest = e, &e.count, e.cfg.OnRequest
+	a := NewAssociation(sctpLink{sa}, int(min(out, in)), e.acc)
+	a.ep = e
 	sa.SetValue(a)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -208,7 +201,7 @@ func (e *Endpoint) onAssociation(sa *sctp.Association) {
 
 func onPiece(sa *sctp.Association, p *sctp.Piece) {
 	if a, _ := sa.Value().(*Association); a != nil {
-		a.piece(p)
+		a.Receive(p)
 	}
 }
 
@@ -226,28 +219,10 @@ func onNotify(sa *sctp.Association, n sctp.Notification) {
 		if err == nil {
 			err = sctp.ErrClosed
 		}
-		a.down(err, false)
+		a.Down(err, false)
 	case sctp.NotifyRestart:
-		a.down(ErrRestart, true)
+		a.Down(ErrRestart, true)
 	}
-}
-
-// take counts a pending request, unless there are too many.
-func (e *Endpoint) take() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.pending >= e.cfg.Backlog || e.closed {
-		return false
-	}
-	e.pending++
-	return true
-}
-
-// give counts a decision.
-func (e *Endpoint) give() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.pending--
 }
 
 // Dial returns the association to the endpoint at addr and opens it if there is none. It
@@ -333,6 +308,7 @@ func (e *Endpoint) Close() error {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
+	e.acc.Close()
 	return e.ep.Close()
 }
 

@@ -35,7 +35,7 @@ func (a *Association) fragment(p *sctp.Piece) {
 			a.parts = make(map[uint64]*partial)
 		}
 		a.parts[p.Message] = m
-		a.link.hold(partialCost)
+		a.link.Hold(p.Stream, partialCost)
 	case m == nil:
 		return
 	case p.Aborted:
@@ -43,12 +43,12 @@ func (a *Association) fragment(p *sctp.Piece) {
 		return
 	}
 	if len(m.b)+len(p.Data) > maxPartial {
-		a.link.abort("fragmented message too long")
+		a.link.Abort("fragmented message too long")
 		return
 	}
 	was := cap(m.b)
 	m.b = append(m.b, p.Data...)
-	a.link.hold(cap(m.b) - was)
+	a.link.Hold(m.sid, cap(m.b)-was)
 	if p.End {
 		a.forget(p.Message, m)
 		a.receive(m.sid, m.ppid, m.b)
@@ -58,5 +58,5 @@ func (a *Association) fragment(p *sctp.Piece) {
 // forget takes a message being put together out.
 func (a *Association) forget(id uint64, m *partial) {
 	delete(a.parts, id)
-	a.link.hold(-partialCost - cap(m.b))
+	a.link.Hold(m.sid, -partialCost-cap(m.b))
 }

@@ -35,12 +35,12 @@ func FuzzAssociation(f *testing.F) {
 	f.Add([]byte{9, 1, 17, 0, 0, 0, 5, 0, 1, 0, 1, 200, 201, 4, 0, 17, 0, 0, 0, 2, 202})
 	f.Fuzz(func(t *testing.T, script []byte) {
 		w := newWire(t, 1, 4)
-		ep := &Endpoint{cfg: Config{Backlog: 3}}
 		a := w.a.assoc
-		a.ep, a.count = ep, &ep.count
+		acc := a.acc
+		acc.backlog = 3
 		var sinks []*peerStream
 		var next byte
-		a.onRequest = func(r *Request) {
+		acc.onRequest = func(r *Request) {
 			p := &peerStream{}
 			sinks = append(sinks, p)
 			switch next % 4 {
@@ -85,18 +85,18 @@ func FuzzAssociation(f *testing.F) {
 					continue
 				}
 				next = m[2]
-				a.piece(&sctp.Piece{Stream: uint16(m[0] & 0x7f), PPID: uint32(m[1]), Data: bytes.Clone(m[2:]),
+				a.Receive(&sctp.Piece{Stream: uint16(m[0] & 0x7f), PPID: uint32(m[1]), Data: bytes.Clone(m[2:]),
 					Begin: true, End: true, More: m[0]&0x80 != 0})
 			}
-			if ep.pending < 0 || ep.pending > 3 {
-				t.Fatalf("%d requests pending", ep.pending)
+			if acc.pending < 0 || acc.pending > 3 {
+				t.Fatalf("%d requests pending", acc.pending)
 			}
 		}
 		a.endRun()
 		gone := errors.New("gone")
-		a.down(gone, false)
-		if a.Sessions() != 0 || ep.pending != 0 {
-			t.Fatalf("%d sessions and %d requests left", a.Sessions(), ep.pending)
+		a.Down(gone, false)
+		if a.Sessions() != 0 || acc.pending != 0 {
+			t.Fatalf("%d sessions and %d requests left", a.Sessions(), acc.pending)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/weftstack/weft/ddp"
 	"github.com/weftstack/weft/ddp/ddptest"
@@ -45,21 +46,21 @@ func newWire(t *testing.T, seed uint64, streams int) *wire {
 	w := &wire{t: t, rng: rand.New(rand.NewPCG(seed, 3))}
 	w.a, w.b = &testLink{w: w, max: 1444, tag: 0x80000000}, &testLink{w: w, max: 1444, tag: 0x7fffffff}
 	w.a.peer, w.b.peer = w.b, w.a
-	w.a.assoc, w.b.assoc = newAssociation(w.a, streams), newAssociation(w.b, streams)
+	w.a.assoc, w.b.assoc = NewAssociation(w.a, streams, new(Acceptor)), NewAssociation(w.b, streams, new(Acceptor))
 	for _, l := range []*testLink{w.a, w.b} {
-		l.assoc.onRequest = func(r *Request) { l.reqs = append(l.reqs, r) }
+		l.assoc.acc.onRequest = func(r *Request) { l.reqs = append(l.reqs, r) }
 	}
 	return w
 }
 
-func (l *testLink) control(sid uint16, msg []byte, owner ddp.Owner) error {
+func (l *testLink) Control(sid uint16, msg []byte, owner ddp.Owner) error {
 	l.queue = append(l.queue, message{sid, PPIDControl, bytes.Clone(msg), owner})
 	c, _ := ParseControl(msg[2:])
 	l.log = append(l.log, fmt.Sprintf("%d:%d:%v", sid, binary.BigEndian.Uint16(msg), c.Function))
 	return nil
 }
 
-func (l *testLink) segments(sid uint16, segs []ddp.Segment) (int, error) {
+func (l *testLink) Segments(sid uint16, segs []ddp.Segment) (int, error) {
 	for i := range segs {
 		data := append(bytes.Clone(segs[i].Frame()), segs[i].Body...)
 		l.queue = append(l.queue, message{sid, PPIDSegment, data, segs[i].Owner})
@@ -67,7 +68,7 @@ func (l *testLink) segments(sid uint16, segs []ddp.Segment) (int, error) {
 	return len(segs), nil
 }
 
-func (l *testLink) sendSegmented(sid, ssn uint16, t *ddp.Train) error {
+func (l *testLink) SendSegmented(sid, ssn uint16, t *ddp.Train) error {
 	segs, _ := ddptest.Cut(t, ssn)
 	for _, data := range segs {
 		l.queue = append(l.queue, message{sid, PPIDSegment, data, t.Owner})
@@ -75,12 +76,15 @@ func (l *testLink) sendSegmented(sid, ssn uint16, t *ddp.Train) error {
 	return nil
 }
 
-func (l *testLink) hold(n int) { l.held += n }
+func (l *testLink) Hold(_ uint16, n int) { l.held += n }
 
-func (l *testLink) maxPayload() int     { return l.max }
-func (l *testLink) abort(reason string) { l.aborted = reason }
+func (l *testLink) MaxPayload() int     { return l.max }
+func (l *testLink) Abort(reason string) { l.aborted = reason }
 
-func (l *testLink) tags() (local, peer uint32) { return l.tag, l.peer.tag }
+func (l *testLink) Admit()                        {}
+func (l *testLink) ExtendProbation(time.Duration) {}
+
+func (l *testLink) Tags() (local, peer uint32) { return l.tag, l.peer.tag }
 
 // step delivers one message, or several at once, of those near the head of a random queue.
 func (w *wire) step() bool {
@@ -101,7 +105,7 @@ func (l *testLink) deliver(i, n int) bool {
 	batch := slices.Clone(l.queue[i : i+n])
 	l.queue = slices.Delete(l.queue, i, i+n)
 	for k, m := range batch {
-		l.peer.assoc.piece(&sctp.Piece{Stream: m.sid, PPID: m.ppid, Data: m.data, Begin: true, End: true, More: k < n-1})
+		l.peer.assoc.Receive(&sctp.Piece{Stream: m.sid, PPID: m.ppid, Data: m.data, Begin: true, End: true, More: k < n-1})
 	}
 	for _, m := range batch {
 		if m.owner != nil {

@@ -217,7 +217,7 @@ func TestStreamsOfSilentPeersAreUsedLast(t *testing.T) {
 func TestUnreadAnswersEndTheAssociation(t *testing.T) {
 	const streams = 256
 	w := newWire(t, 1, streams)
-	w.b.assoc.onRequest = nil // all are refused
+	w.b.assoc.acc.onRequest = nil // all are refused
 	initiate := func(n int) {
 		for i := range n {
 			w.b.assoc.receive(uint16(i%streams), PPIDControl, []byte{0, 0, 0, byte(Initiate)})

@@ -21,9 +21,10 @@ type run struct {
 
 var runs = sync.Pool{New: func() any { return new(run) }}
 
-// piece takes a piece of what the peer sent. A segment may wait for the pieces that
-// follow at once: its memory is valid as long.
-func (a *Association) piece(p *sctp.Piece) {
+// Receive takes a piece of what the peer sent. A segment may wait for the pieces that
+// follow at once: its memory is valid as long. It is called by the lower layer, one call at a time,
+// with no lock held.
+func (a *Association) Receive(p *sctp.Piece) {
 	whole := p.Begin && p.End
 	if whole && p.PPID == PPIDSegment && a.collect(p.Stream, p.Data, p.More) {
 		return

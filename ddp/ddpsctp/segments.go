@@ -27,8 +27,8 @@ func (t *segmentSeries) Released(err error) {
 	ddp.ReleaseN(o, n, err)
 }
 
-// sendSegmented implements link.
-func (l sctpLink) sendSegmented(sid, ssn uint16, t *ddp.Train) error {
+// SendSegmented implements Link.
+func (l sctpLink) SendSegmented(sid, ssn uint16, t *ddp.Train) error {
 	o := segmentSeriesPool.Get().(*segmentSeries)
 	o.owner, o.n = t.Owner, t.Segments()
 	err := l.a.TrySendSeries(sctp.Series{Body: t.Body, Unit: t.Unit, Headers: t.Frames(o.frames[:0], ssn)},
@@ -42,8 +42,8 @@ func (l sctpLink) sendSegmented(sid, ssn uint16, t *ddp.Train) error {
 	return err
 }
 
-// segments implements link.
-func (l sctpLink) segments(sid uint16, segs []ddp.Segment) (sent int, err error) {
+// Segments implements Link.
+func (l sctpLink) Segments(sid uint16, segs []ddp.Segment) (sent int, err error) {
 	for sent < len(segs) && err == nil {
 		var n int
 		n, err = l.batch(sid, segs[sent:])

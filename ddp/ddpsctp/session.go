@@ -132,7 +132,7 @@ func (s *Session) Association() *Association { return s.a }
 func (s *Session) MULPDU() int { return s.a.mulpdu() }
 
 // Hold implements ddp.Holder: it counts against the receive buffer of the association.
-func (s *Session) Hold(n int) { s.a.link.hold(n) }
+func (s *Session) Hold(n int) { s.a.link.Hold(s.SID(), n) }
 
 // Send implements ddp.Channel.
 func (s *Session) Send(segs []ddp.Segment) (int, error) {
@@ -147,7 +147,7 @@ func (s *Session) Send(segs []ddp.Segment) (int, error) {
 	for i := range segs {
 		binary.BigEndian.PutUint16(segs[i].Frame(), uint16(ssn)+uint16(i))
 	}
-	return s.a.link.segments(s.SID(), segs)
+	return s.a.link.Segments(s.SID(), segs)
 }
 
 // SendTrain implements ddp.TrainChannel.
@@ -156,7 +156,7 @@ func (s *Session) SendTrain(t *ddp.Train) error {
 		return fmt.Errorf("%w: %d bytes: at most %d", ErrSegment, n, largest)
 	}
 	n := uint32(t.Segments())
-	return s.a.link.sendSegmented(s.SID(), uint16(s.next.Add(n)-n), t)
+	return s.a.link.SendSegmented(s.SID(), uint16(s.next.Add(n)-n), t)
 }
 
 // Terminate implements ddp.Channel: it sends a Session Terminate. On a session

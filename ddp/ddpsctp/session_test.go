@@ -94,7 +94,7 @@ func TestSessionRejected(t *testing.T) {
 func TestSessionRefusedOverLimit(t *testing.T) {
 	// RFC 5043, Section 6.4.
 	w := newWire(t, 1, 16)
-	w.b.assoc.ep = &Endpoint{cfg: Config{Backlog: 3}}
+	w.b.assoc.acc.backlog = 3
 	var ps []*peerStream
 	for range 5 {
 		p := &peerStream{}
@@ -143,7 +143,7 @@ func TestStreamWaitsForTheLastTerminate(t *testing.T) {
 		}
 	}
 	w := newWire(t, 1, 4)
-	w.b.assoc.onRequest = nil
+	w.b.assoc.acc.onRequest = nil
 	w.b.assoc.receive(0, PPIDControl, AppendControl([]byte{0, 0}, &Control{Function: Initiate}))
 	arrived(w.b, Terminate)
 
@@ -164,7 +164,7 @@ func TestStreamWaitsForTheLastTerminate(t *testing.T) {
 
 func TestNobodyListens(t *testing.T) {
 	w := newWire(t, 1, 2)
-	w.b.assoc.onRequest = nil
+	w.b.assoc.acc.onRequest = nil
 	p := &peerStream{}
 	w.a.assoc.Initiate(p, p.bind, nil, nil)
 	w.run()
@@ -385,8 +385,8 @@ func TestStreamsOfEachSide(t *testing.T) {
 	even, odd := []uint16{0, 2, 4}, []uint16{1, 3, 5}
 	for i, tag := range []uint32{w.b.tag - 1, w.b.tag + 1} {
 		w.a.tag = tag
-		w.a.assoc.down(ErrRestart, true)
-		w.b.assoc.down(ErrRestart, true)
+		w.a.assoc.Down(ErrRestart, true)
+		w.b.assoc.Down(ErrRestart, true)
 		a, b := sids(w.a), sids(w.b)
 		if i == 1 {
 			a, b = b, a
@@ -451,8 +451,8 @@ func TestAssociationDown(t *testing.T) {
 	w.run()
 	gone := errors.New("gone")
 	said := len(w.a.log) + len(w.b.log)
-	w.a.assoc.down(gone, false)
-	w.b.assoc.down(gone, false)
+	w.a.assoc.Down(gone, false)
+	w.b.assoc.Down(gone, false)
 	w.run()
 	// RFC 5043, Section 11.3: what ends everything is told of no stream.
 	if n := len(w.a.log) + len(w.b.log); n != said {
@@ -554,7 +554,7 @@ func TestFragments(t *testing.T) {
 	w.a.queue = nil
 	a := w.b.assoc
 	piece := func(id uint64, sid uint16, data []byte, begin, end bool) {
-		a.piece(&sctp.Piece{Message: id, Stream: sid, PPID: m.ppid, Data: data, Begin: begin, End: end})
+		a.Receive(&sctp.Piece{Message: id, Stream: sid, PPID: m.ppid, Data: data, Begin: begin, End: end})
 	}
 	piece(10, m.sid, m.data[:100], true, false)
 	piece(11, 5, m.data[:100], true, false) // of another message
@@ -567,7 +567,7 @@ func TestFragments(t *testing.T) {
 	if !slices.Equal(text(pb.got), []string{"skip", strings.Repeat("long ", 100)}) {
 		t.Errorf("got %q", text(pb.got))
 	}
-	a.piece(&sctp.Piece{Message: 11, Stream: 5, End: true, Aborted: true})
+	a.Receive(&sctp.Piece{Message: 11, Stream: 5, End: true, Aborted: true})
 	if w.b.held != 0 || len(a.parts) != 0 {
 		t.Errorf("%d bytes of %d messages are held, want none", w.b.held, len(a.parts))
 	}
@@ -614,7 +614,7 @@ func TestRuns(t *testing.T) {
 	b := w.b.assoc
 	pieces := func(ms ...message) {
 		for i, m := range ms {
-			b.piece(&sctp.Piece{Stream: m.sid, PPID: m.ppid, Data: m.data, Begin: true, End: true, More: i < len(ms)-1})
+			b.Receive(&sctp.Piece{Stream: m.sid, PPID: m.ppid, Data: m.data, Begin: true, End: true, More: i < len(ms)-1})
 		}
 		if b.run != nil {
 			t.Fatal("something waits although no piece comes")
@@ -644,9 +644,9 @@ func TestRuns(t *testing.T) {
 	pieces(x[12:]...)
 	check(0, len(x), maxRun, len(x)-12-maxRun)
 	// A fragment, and what kills the session, in the midst.
-	b.piece(&sctp.Piece{Stream: y[3].sid, PPID: y[3].ppid, Data: y[3].data, Begin: true, End: true, More: true})
-	b.piece(&sctp.Piece{Stream: y[4].sid, PPID: y[4].ppid, Data: y[4].data[:4], TSN: 7, Begin: true, More: true})
-	b.piece(&sctp.Piece{Stream: y[4].sid, PPID: y[4].ppid, Data: y[4].data[4:], TSN: 8, End: true, More: true})
+	b.Receive(&sctp.Piece{Stream: y[3].sid, PPID: y[3].ppid, Data: y[3].data, Begin: true, End: true, More: true})
+	b.Receive(&sctp.Piece{Stream: y[4].sid, PPID: y[4].ppid, Data: y[4].data[:4], TSN: 7, Begin: true, More: true})
+	b.Receive(&sctp.Piece{Stream: y[4].sid, PPID: y[4].ppid, Data: y[4].data[4:], TSN: 8, End: true, More: true})
 	pieces(y[5], message{sid: y[0].sid, ppid: 99, data: []byte("what is this")}, y[6])
 	check(1, 6, 1, 1)
 	if pb[1].lost != ErrProtocol {

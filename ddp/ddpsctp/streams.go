@@ -61,7 +61,7 @@ func (s *Session) reusable(now time.Time) bool {
 // both know, even if both have opened the association at once. A collision is dealt
 // with nevertheless.
 func (a *Association) choose() {
-	local, peer := a.link.tags()
+	local, peer := a.link.Tags()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.parity = 1
@@ -91,7 +91,7 @@ func (a *Association) free(s *Session) { a.sessions[s.SID()].CompareAndSwap(s, n
 func (a *Association) initiated(sid, ssn uint16, c *Control) {
 	if a.overdue() {
 		// RFC 5043, Section 6.4 asks for an answer, but the peer does not read them.
-		a.link.abort("answers to session requests are not acknowledged")
+		a.link.Abort("answers to session requests are not acknowledged")
 		return
 	}
 	s := &Session{a: a, phase: phasePending, got: 1}
@@ -109,7 +109,7 @@ func (a *Association) initiated(sid, ssn uint16, c *Control) {
 		}
 		// A session of this side was placed there meanwhile.
 	}
-	if a.onRequest == nil || a.ep != nil && !a.ep.take() {
+	if a.acc.onRequest == nil || !a.acc.take() {
 		// RFC 5043, Section 6.4: over the limit "the passive side MUST respond
 		// to the Initiate message with a DDP Stream Terminate Message".
 		(&Request{s: s}).refuse(Terminate, nil, false)
@@ -119,7 +119,7 @@ func (a *Association) initiated(sid, ssn uint16, c *Control) {
 	r := &Request{s: s, Private: append([]byte(nil), c.Private...),
 		IsEnhanced: c.Function == EnhancedInitiate, Enhanced: c.Enhanced}
 	if before == nil || !before.defers(func() { a.ask(r) }) {
-		a.onRequest(r)
+		a.acc.onRequest(r)
 	}
 }
 
@@ -139,7 +139,7 @@ func (s *Session) defers(f func()) bool {
 // ask has the consumer decide about a request, unless it has been taken back.
 func (a *Association) ask(r *Request) {
 	if r.Pending() {
-		a.onRequest(r)
+		a.acc.onRequest(r)
 	}
 }
 

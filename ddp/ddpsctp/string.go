@@ -18,3 +18,6 @@ func (s *Session) String() string { return fmt.Sprintf("ddpsctp.Session %d", s.s
 
 // String tells the session.
 func (r *Request) String() string { return fmt.Sprintf("ddpsctp.Request of %v", r.s) }
+
+// String tells what it is only: the rest is guarded by a lock.
+func (c *Acceptor) String() string { return "ddpsctp.Acceptor" }

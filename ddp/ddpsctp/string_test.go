@@ -24,5 +24,5 @@ func TestHandlesPrintShort(t *testing.T) {
 	}
 	s := new(Session)
 	ep := &Endpoint{ep: e}
-	testenv.CheckHandles(t, []any{ep, &Association{ep: ep}, s, &Request{s: s}})
+	testenv.CheckHandles(t, []any{ep, &Association{ep: ep}, s, &Request{s: s}, NewAcceptor(0, nil)})
 }
