@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/ddp"
+	"github.com/weftstack/weft/ddp/ddprelay"
 	"github.com/weftstack/weft/ddp/ddpsctp"
 	"github.com/weftstack/weft/rdmap"
 	"github.com/weftstack/weft/sctp"
+	"github.com/weftstack/weft/sctp/relay"
 )
 
 // ConnParams are the parameters of one side of a connection (rdma_conn_param), in addition
@@ -43,19 +45,19 @@ type ConnInfo struct {
 // before the peer had it.
 const maxRepeats = 3
 
-// initiate connects a queue pair to the device at addr, over a, or over the association
+// initiate connects a queue pair to the device at to, over a, or over the association
 // that there is or can be opened if a is nil. An association may be left of a peer that
 // has restarted since, which shows when something is sent: the request is then repeated
 // on another one. The peer's consumer cannot have seen it.
-func (qp *QP) initiate(ctx context.Context, addr sctp.Addr, a *ddpsctp.Association, p ConnParams) (ConnInfo, error) {
-	l, t := qp.now.Load(), attemptAt(addr.String())
+func (qp *QP) initiate(ctx context.Context, to target, a *ddpsctp.Association, p ConnParams) (ConnInfo, error) {
+	l, t := qp.now.Load(), attemptAt(to.String())
 	ctx, cancel := p.limit(ctx, DefaultConnectTimeout)
 	defer cancel()
 	defer l.cancelWith(cancel)()
 	for repeats := 0; ; repeats++ {
 		if a == nil {
 			var err error
-			if a, err = qp.pd.dev.ep.Dial(ctx, addr); err != nil {
+			if a, err = qp.pd.dev.dial(ctx, &to); err != nil {
 				err = qp.failed(l, t, "association", err)
 				l.stream.Abort(err)
 				return ConnInfo{}, err
@@ -226,7 +228,7 @@ func (d *Device) listen(take func(*ddpsctp.Request) bool) (*Listener, error) {
 		return nil, ErrClosed
 	}
 	if d.listener != nil {
-		return nil, explain(ErrBusy, "device %v has a listener", d.Addr())
+		return nil, explain(ErrBusy, "device %s has a listener", d.where())
 	}
 	d.listener = &Listener{dev: d, wake: newDoorbell(), done: make(chan struct{}), take: take}
 	return d.listener, nil
@@ -279,7 +281,7 @@ func (l *Listener) Accept(ctx context.Context) (*ConnRequest, error) {
 		case <-l.done:
 			return nil, ErrClosed
 		case <-ctx.Done():
-			return nil, noRequest(l.dev.Addr().String(), ctx.Err())
+			return nil, noRequest(l.dev.where(), ctx.Err())
 		}
 	}
 }
@@ -322,9 +324,10 @@ type ConnRequest struct {
 	// stated none.
 	PeerIRD, PeerORD int
 	// Remote is the peer's device. RemoteTCP is its end of the TCP connection
-	// instead, if the request came to a TCPListener.
-	Remote    sctp.Addr
-	RemoteTCP net.Addr
+	// instead, if the request came to a TCPListener, and RemoteProcess its process, if it came through gateways.
+	Remote        sctp.Addr
+	RemoteTCP     net.Addr
+	RemoteProcess relay.Address
 
 	r   *ddpsctp.Request
 	tcp *tcpRequest
@@ -332,6 +335,7 @@ type ConnRequest struct {
 
 func newConnRequest(r *ddpsctp.Request) *ConnRequest {
 	c := &ConnRequest{PrivateData: r.Private, PeerIRD: -1, PeerORD: -1, Remote: r.Association().RemoteAddr(), r: r}
+	c.RemoteProcess = ddprelay.Peer(r.Association())
 	if r.IsEnhanced {
 		c.PeerIRD, c.PeerORD = r.Enhanced.IRD, r.Enhanced.ORD
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weftstack/weft/ddp/ddpsctp"
 	"github.com/weftstack/weft/sctp"
+	"github.com/weftstack/weft/sctp/relay"
 )
 
 // ErrCMState is returned by a method of CMID that its state does not allow.
@@ -44,6 +45,7 @@ type CMID struct {
 	state    cmState              // guarded by mu
 	addr     sctp.Addr            // guarded by mu: of the peer
 	tcp      net.Addr             // guarded by mu: of the peer instead, over TCP
+	process  relay.Address        // guarded by mu: of the peer instead, through gateways
 	assoc    *ddpsctp.Association // guarded by mu: from cmRoute on
 	qp       *QP                  // guarded by mu
 	request  *ConnRequest         // guarded by mu: of cmRequest
@@ -165,7 +167,8 @@ func (id *CMID) ResolveAddr(addr string, timeout time.Duration) error {
 func (id *CMID) ResolveRoute(timeout time.Duration) error {
 	id.mu.Lock()
 	defer id.mu.Unlock()
-	if id.ch.dev.ep == nil && id.tcp == nil {
+	to := target{sctp: id.addr, process: id.process}
+	if id.tcp == nil && !id.ch.dev.reaches(&to) {
 		return ErrNoTransport
 	}
 	if err := id.enter(cmBusy, cmAddr); err != nil {
@@ -175,10 +178,9 @@ func (id *CMID) ResolveRoute(timeout time.Duration) error {
 		id.run(timeout, func(context.Context) (CMEvent, cmState) { return CMEvent{Type: CMRouteResolved}, cmRoute })
 		return nil
 	}
-	addr := id.addr
 	id.run(timeout, func(ctx context.Context) (CMEvent, cmState) {
-		t := attemptAt(addr.String())
-		a, err := id.ch.dev.ep.Dial(ctx, addr)
+		t := attemptAt(to.String())
+		a, err := id.ch.dev.dial(ctx, &to)
 		if err != nil {
 			return CMEvent{Type: CMRouteError, Err: t.failed("association", err)}, cmAddr
 		}
@@ -227,7 +229,7 @@ func (id *CMID) Connect(p ConnParams) error {
 		return err
 	}
 	p.PrivateData = slices.Clone(p.PrivateData)
-	qp, a, addr, tcp := id.qp, id.assoc, id.addr, id.tcp
+	qp, a, to, tcp := id.qp, id.assoc, target{sctp: id.addr, process: id.process}, id.tcp
 	id.run(p.Timeout, func(ctx context.Context) (CMEvent, cmState) {
 		if qp.State() != StateIdle {
 			return CMEvent{Type: CMConnectError, Err: qp.stateError()}, cmEnded
@@ -237,7 +239,7 @@ func (id *CMID) Connect(p ConnParams) error {
 		if tcp != nil {
 			info, err = id.ch.dev.ConnectTCP(ctx, tcp.String(), qp, p)
 		} else {
-			info, err = qp.initiate(ctx, addr, a, p)
+			info, err = qp.initiate(ctx, to, a, p)
 		}
 		var rejected *RejectError
 		switch {

@@ -61,7 +61,8 @@ func (id *CMID) raise(c *ConnRequest) bool { // mu is held
 		return false
 	}
 	fresh := id.ch.newID(id.context)
-	fresh.state, fresh.request, fresh.addr, fresh.tcp = cmRequest, c, c.Remote, c.RemoteTCP
+	fresh.state, fresh.request = cmRequest, c
+	fresh.addr, fresh.tcp, fresh.process = c.Remote, c.RemoteTCP, c.RemoteProcess
 	id.ch.push(CMEvent{Type: CMConnectRequest, ID: fresh, Listen: id,
 		PrivateData: c.PrivateData, PeerIRD: c.PeerIRD, PeerORD: c.PeerORD})
 	return true

@@ -9,8 +9,10 @@ import (
 
 	"github.com/weftstack/weft/ddp"
 	"github.com/weftstack/weft/ddp/ddpmpa"
+	"github.com/weftstack/weft/ddp/ddprelay"
 	"github.com/weftstack/weft/ddp/ddpsctp"
 	"github.com/weftstack/weft/sctp"
+	"github.com/weftstack/weft/sctp/relay"
 )
 
 // Config holds the parameters of a Device.
@@ -22,6 +24,11 @@ type Config struct {
 	// endpoint of the transport: an association carries DDP only (RFC 5043,
 	// Section 5.1). 0 asks for a free one.
 	Port uint16
+	// Relay, if not nil, makes the device a service of the node, which is not closed with it: for connections through
+	// gateways (ConnectRelay). Listen takes requests that come there, too. Peers are devices with the same Service;
+	// each device of a node has one of its own, up to ddprelay.MaxService.
+	Relay   *relay.Node
+	Service uint16
 	// Streams bounds the queue pairs between this device and one other
 	// device (default ddpsctp.DefaultStreams).
 	Streams uint16
@@ -65,7 +72,8 @@ type Config struct {
 type Device struct {
 	cfg   Config
 	table *ddp.Table
-	ep    *ddpsctp.Endpoint // nil without a transport
+	ep    *ddpsctp.Endpoint  // nil without a transport
+	relay *ddprelay.Endpoint // nil without a relay node
 
 	mu       sync.Mutex
 	users    int       // guarded by mu: protection domains, completion queues and channels
@@ -77,18 +85,25 @@ type Device struct {
 	qpNum  atomic.Uint32 // of the last queue pair
 }
 
-// Open makes a device. It returns the errors of sctp.Transport.Listen.
+// Open makes a device. It returns the errors of sctp.Transport.Listen and ddprelay.Listen.
 func Open(cfg Config) (*Device, error) {
 	d := newDevice(cfg)
-	if cfg.Transport == nil {
-		return d, nil
+	if cfg.Transport != nil {
+		var err error
+		d.ep, err = ddpsctp.Listen(cfg.Transport, cfg.Port, ddpsctp.Config{
+			Streams: cfg.Streams, Backlog: cfg.Backlog, SCTP: cfg.SCTP,
+			OnRequest: d.onRequest, OnNotify: d.onNotify})
+		if err != nil {
+			return nil, err
+		}
 	}
-	var err error
-	d.ep, err = ddpsctp.Listen(cfg.Transport, cfg.Port, ddpsctp.Config{
-		Streams: cfg.Streams, Backlog: cfg.Backlog, SCTP: cfg.SCTP,
-		OnRequest: d.onRequest, OnNotify: d.onNotify})
-	if err != nil {
-		return nil, err
+	if cfg.Relay != nil {
+		if err := d.listenRelay(); err != nil {
+			if d.ep != nil {
+				_ = d.ep.Close()
+			}
+			return nil, err
+		}
 	}
 	return d, nil
 }
@@ -145,6 +160,9 @@ func (d *Device) Stats() Stats {
 	if d.ep != nil {
 		st.Stats = d.ep.Stats()
 	}
+	if d.relay != nil {
+		add(&st.Stats, d.relay.Stats().Stats)
+	}
 	return st
 }
 
@@ -185,10 +203,16 @@ func (d *Device) Close() error {
 	}
 	d.closeTCP()
 	defer d.events.close()
-	if d.ep == nil {
-		return nil
+	var err error
+	if d.relay != nil {
+		err = d.relay.Close()
 	}
-	return d.ep.Close()
+	if d.ep != nil {
+		if e := d.ep.Close(); err == nil {
+			err = e
+		}
+	}
+	return err
 }
 
 // Connect connects qp to a queue pair of the device at addr (rdma_connect). It blocks until
@@ -206,7 +230,7 @@ func (d *Device) Connect(ctx context.Context, addr sctp.Addr, qp *QP, p ConnPara
 	if d.ep == nil {
 		return ConnInfo{}, ErrNoTransport
 	}
-	return qp.initiate(ctx, addr, nil, p)
+	return qp.initiate(ctx, target{sctp: addr}, nil, p)
 }
 
 // checkConnect checks the arguments of Connect and ConnectTCP.

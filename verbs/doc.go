@@ -8,7 +8,7 @@
 // device with Connect there and Listener.Accept here; then PostSend starts sends,
 // RDMA writes and reads, and atomic operations, and PostRecv provides buffers for
 // the peer's sends. Completion queues (CQ) report the ends of these work requests.
-// ConnectTCP and ListenTCP connect over TCP.
+// ConnectTCP and ListenTCP connect over TCP, ConnectRelay through gateways to a process at another site.
 //
 // The names of libibverbs and librdmacm, and where they are here:
 //

@@ -10,6 +10,7 @@ import (
 	"github.com/weftstack/weft/ddp"
 	"github.com/weftstack/weft/ddp/ddpsctp"
 	"github.com/weftstack/weft/sctp"
+	"github.com/weftstack/weft/sctp/relay"
 )
 
 // MaxEvents bounds the asynchronous events that wait for GetEvent. When there
@@ -76,6 +77,8 @@ type Event struct {
 	SRQ *SRQ
 	// Addr is the peer's address, for EventPeerUp to EventPathDown.
 	Addr netip.AddrPort
+	// Process is the peer's address instead, if the association goes through gateways.
+	Process relay.Address
 	// Err is why, where that is known.
 	Err error
 }
@@ -88,6 +91,9 @@ func (e Event) String() string {
 	}
 	if e.Addr.IsValid() {
 		s += ", " + e.Addr.String()
+	}
+	if e.Process != (relay.Address{}) {
+		s += ", " + e.Process.String()
 	}
 	if e.Err != nil {
 		s += ": " + e.Err.Error()

@@ -6,10 +6,19 @@ import "fmt"
 
 // String names the device by its address.
 func (d *Device) String() string {
-	if d.ep == nil {
+	if d.ep == nil && d.relay == nil {
 		return "verbs.Device without a transport"
 	}
-	return fmt.Sprintf("verbs.Device %v", d.Addr())
+	return "verbs.Device " + d.where()
+}
+
+// where returns the address over SCTP, or the process and the service.
+func (d *Device) where() string {
+	if d.ep == nil && d.relay != nil {
+		process, service := d.relay.Addr()
+		return fmt.Sprintf("%v service %d", process, service)
+	}
+	return d.Addr().String()
 }
 
 // String names the domain by its device.

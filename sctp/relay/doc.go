@@ -9,7 +9,8 @@
 // A process is a Node. Messages from one process to another on a stream are a flow: Node.Sender returns its origin,
 // and at the other process Node.Next, or Config.OnFragment, the Receiver. Messages of any length arrive once, in order
 // unless they are unordered, with their boundaries and payload protocol identifier. Flows do not hold up each other: a
-// receiver that does not read stops the sender of its flow only.
+// receiver that does not read stops the sender of its flow only. Programs that share a node have ranges of streams of their own
+// (Node.Handle).
 //
 // # Gateways that die
 //

@@ -16,6 +16,7 @@ type message struct {
 	size   int // payload of a frame
 	ackNow bool
 	owner  sctp.SendOwner // of the last frame
+	group  uint32         // of the message
 }
 
 func (s *Sender) message(msg []byte, o SendOptions) message {
@@ -97,7 +98,7 @@ func (m *message) frames(batch []*packet) int {
 		m.rest = m.rest[copy(body[n:], m.rest):]
 		p.hash, p.single, p.credit = s.hash, m.single, size+creditCost
 		if m.left() == 0 {
-			p.owner = m.owner
+			p.owner, p.group = m.owner, m.group
 		}
 		if s.n.cfg.Mode == Lossy {
 			p.lossy = s

@@ -25,6 +25,7 @@ type packet struct {
 	hash   uint32         // of its flow: chooses the stream
 	single bool           // is sent unordered
 	owner  sctp.SendOwner // is told when the frame is confirmed; may be nil
+	group  uint32         // of the message of owner
 	credit int            // what it counts against the window of its flow
 	leg    *leg           // whose association has it
 	lossy  *Sender        // that keeps it, in mode Lossy
@@ -45,7 +46,8 @@ func newPacket(n int) *packet {
 func (p *packet) clone() *packet {
 	c := newPacket(p.n)
 	copy(c.bytes(), p.bytes())
-	c.hash, c.single, c.credit, c.owner, c.lossy = p.hash, p.single, p.credit, p.owner, p.lossy
+	c.hash, c.single, c.credit, c.lossy = p.hash, p.single, p.credit, p.lossy
+	c.owner, c.group = p.owner, p.group
 	return c
 }
 

@@ -86,3 +86,28 @@ func (n *Node) runUpcalls() {
 		}
 	}
 }
+
+// Close ends the flow with ErrClosed: what the target has not confirmed may be lost. The owners of messages are told soon after, not
+// within this call. Node.Sender begins the flow again.
+func (s *Sender) Close() {
+	s.n.mu.Lock()
+	s.fail(ErrClosed)
+	s.n.mu.Unlock()
+}
+
+// Disown tells the owners of the messages of a group (SendOptions.Group) that are not confirmed, with err, as if the flow had ended.
+// The messages arrive nevertheless.
+func (s *Sender) Disown(group uint32, err error) {
+	n := s.n
+	n.mu.Lock()
+	for _, q := range [...]*sequence{&s.data, &s.single} {
+		for i := range q.kept.len() {
+			if p := *q.kept.at(i); p.owner != nil && p.group == group {
+				n.released.push(released{p.owner, err})
+				p.owner = nil
+			}
+		}
+	}
+	n.mu.Unlock()
+	n.runUpcalls()
+}

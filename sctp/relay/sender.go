@@ -38,6 +38,8 @@ type SendOptions struct {
 	// Owner, if not nil, is told when the target has confirmed all of the message, with nil, or that the flow has ended,
 	// with the reason: once, with no lock held, but not if TrySend returns an error. TrySend only, and not within it.
 	Owner sctp.SendOwner
+	// Group is a number by which Sender.Disown finds the message.
+	Group uint32
 }
 
 // Sender is the origin of a flow: messages from this process to another one on a stream. It is safe for
@@ -185,7 +187,7 @@ func (s *Sender) TrySend(msg []byte, o SendOptions) error {
 	}
 	defer func() { <-s.turn }()
 	m := s.message(msg, o)
-	m.ackNow, m.owner = o.AckNow, o.Owner
+	m.ackNow, m.owner, m.group = o.AckNow, o.Owner, o.Group
 	n := s.n
 	n.mu.Lock()
 	if err := s.state(); err != nil {
