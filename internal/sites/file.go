@@ -40,6 +40,8 @@ const (
 	Lossy     Mode = "lossy"     // the origin keeps no copy: the death of a gateway may lose messages
 )
 
+func (m Mode) valid() bool { return m == Piecewise || m == Chained || m == Lossy }
+
 // File is a sites file that has been read and checked. It must not be changed.
 type File struct {
 	// Name is where it was read from. Paths in it are relative to the directory of Name.

@@ -181,9 +181,7 @@ func (p *parser) jobs() error {
 func (p *parser) mode() error {
 	p.site = nil
 	w := p.next()
-	switch Mode(w) {
-	case Piecewise, Chained, Lossy:
-	default:
+	if !Mode(w).valid() {
 		return p.bad("mode %q: want piecewise, chained or lossy", w)
 	}
 	if p.modeLine != 0 {

@@ -137,3 +137,45 @@ func TestProcessOf(t *testing.T) {
 		t.Errorf("without the key: %v", err)
 	}
 }
+
+// A process manager that knows nothing of sites passes on variables, which choose class and mode.
+func TestProcessFromEnv(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "sites")
+	if err := os.WriteFile(name, []byte(two), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteKey(filepath.Join(dir, "jobs.key")); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Read(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		class, mode string
+		want        Mode
+		err         string
+	}{
+		{"", "", Chained, ""}, {"bulk", "", Chained, ""}, {"fast", "piecewise", Piecewise, ""}, {"", "lossy", Lossy, ""},
+		{"slow", "", "", name + `: there is no job-class "slow"`}, {"", "safe", "", `mode "safe": want piecewise, chained or lossy`},
+	} {
+		env := map[string]string{EnvFile: name, EnvClass: tt.class, EnvMode: tt.mode}
+		p, err := ProcessFromEnv(func(k string) string { return env[k] }, "kvs_7", "n2", 1, 0)
+		if tt.err != "" {
+			if err == nil || err.Error() != tt.err {
+				t.Errorf("class %q, mode %q: %v, want %s", tt.class, tt.mode, err, tt.err)
+			}
+			continue
+		}
+		if err != nil || p.Mode != tt.want || p.Node != 2 || p.Job != f.NamedJob("kvs_7", f.Class(tt.class)) {
+			t.Errorf("class %q, mode %q: %+v, %v", tt.class, tt.mode, p, err)
+		}
+	}
+	if f.Mode != Chained {
+		t.Error("the file has changed")
+	}
+	if p, err := ProcessFromEnv(func(string) string { return "" }, "", "", 0, 0); p != nil || err != nil {
+		t.Errorf("without a file: %+v, %v", p, err)
+	}
+}

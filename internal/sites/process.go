@@ -14,8 +14,9 @@ import (
 const (
 	// EnvFile names a sites file, for processes that another process manager starts.
 	EnvFile = "WEFT_SITES"
-	// EnvClass names the class of the job, for such processes.
+	// EnvClass names the class of the job, and EnvMode its mode if that is not the one of the file, for such processes.
 	EnvClass = "WEFT_JOB_CLASS"
+	EnvMode  = "WEFT_SITE_MODE"
 	// EnvProcess has a Process in its encoded form, from a launcher that knows sites. It holds a secret: it must not
 	// appear on a command line.
 	EnvProcess = "WEFT_SITE_PROCESS"
@@ -55,6 +56,45 @@ func (f *File) ProcessAt(p Place, process uint16, job uint32, key []byte) *Proce
 		}
 	}
 	return out
+}
+
+// ForJob returns f as a job sees it that is started with a class and a mode; either may be empty.
+func (f *File) ForJob(class, mode string) (*File, *Class, error) {
+	var c *Class
+	if class != "" {
+		if c = f.Class(class); c == nil {
+			return nil, nil, fmt.Errorf("%s: there is no job-class %q", f.Name, class)
+		}
+	}
+	if mode == "" {
+		return f, c, nil
+	}
+	if !Mode(mode).valid() {
+		return nil, nil, fmt.Errorf("mode %q: want piecewise, chained or lossy", mode)
+	}
+	g := *f
+	g.Mode = Mode(mode)
+	return &g, c, nil
+}
+
+// ProcessFromEnv returns what a process has to know that another process manager has started, by the sites file
+// that the environment names; nil if it names none. name is the name of the job for its process manager; see
+// ProcessOf for the rest. Of a launcher that knows sites the environment has a Process already; that has to be looked
+// for first.
+func ProcessFromEnv(getenv func(string) string, name, host string, rank, localRank int) (*Process, error) {
+	file := getenv(EnvFile)
+	if file == "" {
+		return nil, nil
+	}
+	f, err := Read(file)
+	if err != nil {
+		return nil, err
+	}
+	f, c, err := f.ForJob(getenv(EnvClass), getenv(EnvMode))
+	if err != nil {
+		return nil, err
+	}
+	return f.ProcessOf(host, rank, localRank, f.NamedJob(name, c))
 }
 
 // ProcessOf returns what a process has to know that another process manager has started: it runs on host, has a
@@ -133,7 +173,7 @@ func (p *Process) check() error {
 		return fmt.Errorf("address %d/%d/%d: numbers begin with 1", p.Site, p.Node, p.Process)
 	case p.Names[p.Site] == "":
 		return fmt.Errorf("site %d has no name", p.Site)
-	case !slices.Contains([]Mode{Piecewise, Chained, Lossy}, p.Mode):
+	case !p.Mode.valid():
 		return fmt.Errorf("mode %q: want piecewise, chained or lossy", p.Mode)
 	case len(p.Gateways) > MaxGateways:
 		return fmt.Errorf("%d gateways, want at most %d", len(p.Gateways), MaxGateways)

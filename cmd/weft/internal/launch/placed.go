@@ -37,7 +37,7 @@ func (p *PlacedJob) Run(ctx context.Context, signals <-chan os.Signal) (int, err
 	}
 	if p.Sites != nil {
 		var err error
-		if j.sites, err = newSiteJob(p.Sites, p.Class, len(p.Ranks)); err != nil {
+		if j.sites, err = newSiteJob(p.Sites, p.Class, "", len(p.Ranks)); err != nil {
 			return cli.ExitFail, err
 		}
 		j.hostName = p.HostName

@@ -47,6 +47,7 @@ type runOptions struct {
 	bind     string
 	sites    string
 	class    string
+	mode     string
 	dryRun   bool
 	spread   *spread   // nil: all ranks run here
 	sections []section // the programs
@@ -72,6 +73,7 @@ func runFlags(o *runOptions) *flag.FlagSet {
 	fs.StringVar(&o.rsh, "rsh", defaultRSH, "remote shell: a `command` that gets a host name and a shell script as its last arguments")
 	fs.StringVar(&o.sites, "sites", os.Getenv(sites.EnvFile), "sites `file`: which hosts or ranks form a site, and which gateways carry messages between sites (default: $"+sites.EnvFile+")")
 	fs.StringVar(&o.class, "job-class", "", "class of the job in the sites file: a `name`")
+	fs.StringVar(&o.mode, "mode", "", "when messages to other sites count as sent: `piecewise`, chained or lossy (default: what the sites file says)")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "start nothing: print where each rank would run, and by which gateways ranks would talk to each other")
 	fs.StringVar(&o.addr, "addr", "", "`address` of this host that the ranks use (default: loopback); with -hosts, the address at which ranks reach the launcher (default: detected)")
 	fs.IntVar(&o.universe, "usize", 0, "MPI_UNIVERSE_SIZE: the `number` of processes that the job can have (default: slots of -hosts, or processors)")
@@ -185,8 +187,8 @@ func (o *runOptions) check(args []string) error {
 		return fmt.Errorf("-usize %d: want 1 to %d", o.universe, MaxRanks)
 	case o.json && !o.profile && !o.dryRun:
 		return errors.New("-json requires -profile or -dry-run")
-	case o.class != "" && o.sites == "":
-		return errors.New("-job-class requires -sites")
+	case (o.class != "" || o.mode != "") && o.sites == "":
+		return errors.New("-job-class and -mode require -sites")
 	case o.timeout < 0:
 		return fmt.Errorf("-timeout %v is negative", o.timeout)
 	case !slices.Contains([]string{"", "hybrid", "sctp", "tcp"}, o.transport):

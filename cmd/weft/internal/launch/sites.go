@@ -30,20 +30,13 @@ type numbers struct {
 	used map[uint16]bool
 }
 
-// newSiteJob makes the number and the key of a job with n ranks in a class, which may be empty.
-func newSiteJob(f *sites.File, class string, n int) (*siteJob, error) {
-	s := &siteJob{file: f, ranks: n, nodes: make(map[siteNode]*numbers)}
-	var c *sites.Class
-	if class != "" {
-		if c = f.Class(class); c == nil {
-			var names []string
-			for _, c := range f.Classes {
-				names = append(names, c.Name)
-			}
-			return nil, fmt.Errorf("-job-class %s: %s has the classes %q", class, f.Name, names)
-		}
+// newSiteJob makes the number and the key of a job with n ranks in a class and a mode, which may be empty.
+func newSiteJob(f *sites.File, class, mode string, n int) (*siteJob, error) {
+	f, c, err := f.ForJob(class, mode)
+	if err != nil {
+		return nil, err
 	}
-	s.job = f.NewJob(c)
+	s := &siteJob{file: f, job: f.NewJob(c), ranks: n, nodes: make(map[siteNode]*numbers)}
 	if len(f.Sites) > 1 {
 		key, err := f.JobsKey()
 		if err != nil {
@@ -51,7 +44,6 @@ func newSiteJob(f *sites.File, class string, n int) (*siteJob, error) {
 		}
 		s.key = sites.JobKey(key, s.job)
 	}
-	var err error
 	if s.here, err = os.Hostname(); err != nil {
 		return nil, err
 	}
@@ -171,5 +163,5 @@ func (o *runOptions) openSites() (*siteJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSiteJob(f, o.class, o.n)
+	return newSiteJob(f, o.class, o.mode, o.n)
 }

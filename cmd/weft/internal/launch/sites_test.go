@@ -180,7 +180,8 @@ func TestRunInSitesFails(t *testing.T) {
 		{"mistake", []string{"-sites", os.Args[0]}, os.Args[0] + ": more than"},
 		{"rank", []string{"-n", "3", "-sites", file}, "starting rank 2: " + file + ": rank 2 is in no site: want it in a line ranks"},
 		{"host", []string{"-sites", hosts}, " is in no site: want it in a line hosts"},
-		{"class", []string{"-sites", file, "-job-class", "x"}, "-job-class x: " + file + ` has the classes ["bulk"]`},
+		{"class", []string{"-sites", file, "-job-class", "x"}, file + `: there is no job-class "x"`},
+		{"mode", []string{"-sites", file, "-mode", "x"}, `mode "x": want piecewise, chained or lossy`},
 		{"key", []string{"-sites", nokey}, "jobs.key: "},
 		{"dry run", []string{"-dry-run", "-n", "3", "-sites", file}, "rank 2 is in no site: want it in a line ranks"},
 	} {
@@ -192,6 +193,7 @@ func TestRunInSitesFails(t *testing.T) {
 		})
 	}
 	clitest.WantMisused(t, "weft run", "run", "-job-class", "bulk", "x")
+	clitest.WantMisused(t, "weft run", "run", "-mode", "chained", "x")
 	clitest.WantMisused(t, "weft run", "run", "-json", "x")
 	clitest.WantMisused(t, "weft run", "run", "-x", sites.EnvProcess+"=x", "x")
 }
@@ -224,6 +226,9 @@ mode chained
 	if w := d.Ways[1]; w.From != "lyon" || w.To != "tokyo" || w.Pairs != 3 || len(w.Legs) != 3 || !slices.Equal(w.Legs[0].Gateways, []string{"a", "b"}) ||
 		w.Legs[1].Associations != 2 || w.Legs[1].Addrs[0].String() != "127.0.0.1:5006" || w.Legs[2].Addrs[0].String() != "127.0.0.1:5005" {
 		t.Errorf("%+v", w)
+	}
+	if out, _, _ := clitest.Weft(t, "", "run", "-dry-run", "-n", "4", "-sites", file, "-mode", "lossy", "x"); !strings.HasSuffix(out, "\nmode lossy\n") {
+		t.Error("not the mode of the job")
 	}
 	out, _, status = clitest.Weft(t, "", "run", "-dry-run", "-hosts", "one:2,two:1", "program")
 	want = `ranks   host  site  addresses  program
