@@ -310,12 +310,18 @@ func (c *keptConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
+// Read discards what comes after the death, until the deadline: the next life would take it for its own,
+// and abort the association.
 func (c *keptConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if c.dead.Load() {
-		return 0, net.ErrClosed
+	for {
+		n, err := c.Conn.Read(b)
+		switch {
+		case !c.dead.Load():
+			return n, err
+		case err != nil:
+			return 0, net.ErrClosed
+		}
 	}
-	return n, err
 }
 
 func (c *keptConn) Close() error { return nil }
@@ -376,6 +382,9 @@ func TestOverConnRestart(t *testing.T) {
 				first.dead.Store(true)
 				x.Abort("") // it is not heard
 				time.Sleep(time.Second)
+				a.SetReadDeadline(time.Now())
+				synctest.Wait()
+				a.SetReadDeadline(time.Time{})
 				first = &keptConn{Conn: a}
 				if x, err = sctp.Client(t.Context(), first, nil); err != nil {
 					t.Fatalf("seed %d: restart: %v", seed, err)
