@@ -12,6 +12,10 @@ const (
 	// window, in a queue count as none, since round-trip times scatter.
 	queuePackets = 3
 	queueShare   = 16
+	// fewSamples is how many round-trip times of a round trip that has just begun say nothing
+	// yet, unless the one before had less than twice as many: the least of a few that scatter
+	// by a millisecond or two is longer than that of a whole round trip, which looked like a queue.
+	fewSamples = 8
 	// queueMemory bounds how old the round-trip time is that stands for an empty
 	// queue: the route may change.
 	queueMemory clock.Time = 30_000_000_000
@@ -25,6 +29,7 @@ type queueing struct {
 	least [2]clock.Time // of this part of queueMemory and the one before; 0: none
 	since clock.Time    // when this part began
 	round [2]clock.Time // least of this round trip and of the one before
+	taken [2]int        // how many each of the two is the least of
 	ends  clock.Time    // when this round trip is over
 	began clock.Time    // when it began
 	acked int           // bytes acknowledged in it
@@ -49,14 +54,14 @@ func (q *queueing) onAck(a *Ack) {
 	}
 	q.lost.onAck(a.Now, a.RTT, a.Acked)
 	if a.Now >= q.ends {
-		q.round = [2]clock.Time{0, q.round[0]}
+		q.round, q.taken = [2]clock.Time{0, q.round[0]}, [2]int{0, q.taken[0]}
 		q.ends = a.Now + a.RTT
 		if d := a.Now - q.began; q.began != 0 && d > 0 {
 			q.rate = [2]int64{perSecond(q.acked, d), q.rate[0]}
 		}
 		q.began, q.acked = a.Now, 0
 	}
-	if q.round[0] == 0 || a.RTT < q.round[0] {
+	if q.taken[0]++; q.taken[0] == 1 || a.RTT < q.round[0] {
 		q.round[0] = a.RTT
 	}
 }
@@ -68,13 +73,13 @@ func (q *queueing) random(cwnd, mtu int) bool {
 	if q.none(cwnd, mtu) {
 		return true
 	}
-	base, _ := q.times()
+	base, _ := q.now()
 	return base != 0 && q.lost.even(base)
 }
 
 // beta returns what a random loss leaves of the window.
 func (q *queueing) beta() float64 {
-	if base, _ := q.times(); base <= scatterPath {
+	if base, _ := q.now(); base <= scatterPath {
 		return shortBeta
 	}
 	return lossBeta
@@ -83,7 +88,7 @@ func (q *queueing) beta() float64 {
 // none reports whether the queue is empty, as far as the last two round trips
 // show. It is false where nothing is known.
 func (q *queueing) none(cwnd, mtu int) bool {
-	base, now := q.times()
+	base, now := q.now()
 	if now == 0 {
 		return false
 	}
@@ -96,7 +101,7 @@ func (q *queueing) none(cwnd, mtu int) bool {
 // with an empty queue. It is 0 if that is not known, and where the queue is too short
 // to tell it from what else takes time.
 func (q *queueing) line(now clock.Time) int {
-	base, rtt := q.times()
+	base, rtt := q.now()
 	if q.rate[1] == 0 || rtt-base < hystartMinThresh {
 		return 0
 	}
@@ -110,15 +115,18 @@ func (q *queueing) line(now clock.Time) int {
 // perSecond returns the rate of n bytes in d.
 func perSecond(n int, d clock.Time) int64 { return int64(n) * 1_000_000 / max(int64(d)/1000, 1) }
 
-// times returns the round-trip time with an empty queue, and that of the last two
+// now returns the round-trip time with an empty queue, and that of the last two
 // round trips; 0 where that is not known.
-func (q *queueing) times() (base, now clock.Time) {
+func (q *queueing) now() (base, now clock.Time) {
 	base = q.least[0]
 	if o := q.least[1]; o != 0 && o < base {
 		base = o
 	}
 	if q.round[1] == 0 || base == 0 {
 		return 0, 0
+	}
+	if q.taken[0] < min(fewSamples, q.taken[1]/2) {
+		return base, q.round[1]
 	}
 	return base, max(q.round[0], q.round[1])
 }

@@ -17,6 +17,13 @@ func (h *ccTest) rounds(n int, rtt clock.Time) {
 	}
 }
 
+// samples has n packets acknowledged at this moment, with the given time.
+func (h *ccTest) samples(n int, rtt clock.Time) {
+	for range n {
+		h.cc.OnAck(Ack{Now: h.now, Acked: ccMTU, FlightBefore: 2 * ccMTU, Flight: ccMTU, CumAdvanced: true, RTT: rtt, SRTT: rtt})
+	}
+}
+
 // held has a window acknowledged in a round trip, n bytes for each of its packets, without
 // growth: the path is in recovery. The window is used up if full says so.
 func (h *ccTest) held(rtt clock.Time, n int, full bool) {
@@ -54,6 +61,23 @@ func TestCubicTellsLossesFromCongestion(t *testing.T) {
 			h.rounds(3, 2*ccRTT)
 			h.cc.OnLoss(h.now)
 		}, mild},
+		{"the first of many times that scatter", func(h *ccTest) {
+			for range 5 {
+				h.rounds(1, ccRTT)
+				h.samples(4*fewSamples-4, 2*ccRTT) // the least of a round trip is that of the line
+			}
+			h.rounds(1, ccRTT*107/100)
+			h.cc.OnLoss(h.now)
+		}, mild},
+		{"enough times of a queue", func(h *ccTest) {
+			for range 5 {
+				h.rounds(1, ccRTT)
+				h.samples(4*fewSamples-4, 2*ccRTT)
+			}
+			h.rounds(1, ccRTT*107/100)
+			h.samples(fewSamples-4, ccRTT*107/100)
+			h.cc.OnLoss(h.now)
+		}, full},
 		{"a mark", func(h *ccTest) { h.rounds(5, ccRTT); h.cc.OnECN(h.now) }, full},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
