@@ -99,6 +99,8 @@
 //	WEFT_ADDRS       local addresses to use, as ip or ip:port, separated by
 //	                 commas; several make a multihomed rank
 //	WEFT_SITE        name of the site that the host is at; see WithSite
+//	WEFT_SITES       sites file, by which ranks of different sites reach each other
+//	                 through gateways, if another launcher than weft run starts them
 //	WEFT_SILENCE     how long a peer may not answer before it is taken for
 //	                 failed (default 1m, with WEFT_FT=1 3s)
 //	WEFT_FT          1 if the job survives the failure of ranks

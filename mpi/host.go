@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"fmt"
 	"math"
 	"os"
 
@@ -9,10 +10,14 @@ import (
 
 // host names the host of this rank.
 func (w *World) host() string {
+	id := hostID()
 	if f := w.opts.hostOf; f != nil {
-		return f(w.Rank())
+		id = f(w.Rank())
 	}
-	return hostID()
+	if p := w.opts.place; p != nil { // a host that plays several sites is one at each
+		id += fmt.Sprint("@", p.Site)
+	}
+	return id
 }
 
 func (w *World) hostColor() int { return colorOf(w.host()) }

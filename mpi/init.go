@@ -46,6 +46,9 @@ func joinJob(ctx context.Context, opts []Option) (w *World, spent bool, err erro
 			err = errors.Join(err, o.dropTools())
 		}
 	}()
+	if o.gateways != nil {
+		return nil, false, fmt.Errorf("%w: WithGateways is for RunLocal", ErrOption)
+	}
 	if o.transport == TransportInproc {
 		return nil, false, fmt.Errorf("%w: transport %q is for RunLocal", ErrOption, o.transport)
 	}
@@ -62,6 +65,9 @@ func joinJob(ctx context.Context, opts []Option) (w *World, spent bool, err erro
 		job := newLocalJob(1)
 		boot = &localBoot{job: job}
 		o.addrs = append(o.addrs, loopback)[:1]
+	}
+	if err := o.readPlace(rank, client.JobName()); err != nil {
+		return nil, client != nil, err
 	}
 	if size < 1 || size > MaxRanks || rank < 0 || rank >= size {
 		return nil, true, fmt.Errorf("%w: rank %d of %d", ErrOption, rank, size)

@@ -222,7 +222,8 @@ func (c *Comm) prepareLinks(mine, theirs *dynamic.GroupMessage, accepts bool) (m
 		numbers := []int{m.self, first + i}
 		slices.Sort(numbers)
 		link := hashid.Of("link", string(m.key), fmt.Sprint(numbers))
-		p, err := e.AddRemote(name, p2p.RemoteInfo{Addr: o.Addr, LauncherName: o.Call, Window: o.Window, Site: o.Site}, link)
+		_, far := c.w.distant(o.Addr)
+		p, err := e.AddRemote(name, p2p.RemoteInfo{Addr: o.Addr, LauncherName: o.Call, Window: o.Window, Site: o.Site, Distant: far}, link)
 		if err != nil {
 			return m, group, nil, err
 		}

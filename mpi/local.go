@@ -29,6 +29,12 @@ func RunLocal(ctx context.Context, n int, f func(ctx context.Context, w *World) 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	fam := &localFamily{ctx: ctx, cancel: cancel, o: o}
+	if fam.gateways, err = o.startGateways(n); err != nil {
+		return err
+	}
+	if fam.gateways != nil {
+		defer fam.gateways.Close()
+	}
 	job := newLocalJob(n)
 	job.family = fam
 	fam.start(job, "", func(int) func(context.Context, *World) error { return f })
@@ -51,11 +57,22 @@ func (j *localJob) run(
 	if len(ro.addrs) == 0 {
 		ro.addrs = []netip.AddrPort{loopback}
 	}
+	if fam := j.family; fam.gateways != nil {
+		if ro.place, err = fam.gateways.Process(ro.siteOf(rank)); err != nil {
+			return false, fmt.Errorf("%w: %w", ErrOption, err)
+		}
+	}
 	w := newWorld(rank, j.size, &ro, &localBoot{job: j, rank: rank})
 	var tr jobTransport
 	if ro.transport == TransportInproc {
 		tr = newInprocTransport(w, j.link)
-	} else if tr, err = newTransport(w); err != nil {
+		if ro.place != nil {
+			tr, err = newSitesTransport(w, tr)
+		}
+	} else {
+		tr, err = newTransport(w)
+	}
+	if err != nil {
 		return false, err
 	}
 	err = w.join(ctx, tr)
@@ -113,6 +130,9 @@ func (j *localJob) link(ctx context.Context, w *World) error {
 	if len(j.worlds) == j.size {
 		for i, a := range j.worlds {
 			for _, b := range j.worlds[:i] {
+				if a.opts.place != nil && a.opts.place.Site != b.opts.place.Site {
+					continue // through gateways
+				}
 				ab := &inproc.Link{To: b.eng.Peers[a.Rank()]}
 				ba := &inproc.Link{To: a.eng.Peers[b.Rank()], Rev: ab}
 				ab.Rev = ba

@@ -7,14 +7,16 @@ import (
 	"sync"
 
 	"github.com/weftstack/weft/internal/pmi"
+	"github.com/weftstack/weft/mpi/internal/localsites"
 )
 
 // localFamily is a job of RunLocal and those that it has spawned.
 type localFamily struct {
-	ctx    context.Context
-	cancel context.CancelFunc
-	o      *options
-	wg     sync.WaitGroup
+	ctx      context.Context
+	cancel   context.CancelFunc
+	o        *options
+	gateways *localsites.Sites // nil: none
+	wg       sync.WaitGroup
 
 	mu    sync.Mutex
 	n     int // jobs spawned

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/pmi"
+	"github.com/weftstack/weft/internal/sites"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
@@ -74,6 +75,8 @@ type options struct {
 	log            *slog.Logger          // nil: nothing is logged
 	hostOf         func(rank int) string // of tests: instead of hostID
 	siteOf         func(rank int) string // see WithSite; nil: not known
+	gateways       *GatewayOptions       // see WithGateways
+	place          *sites.Process        // of this process, if there are gateways
 
 	reported func(by, about int, state pmi.PeerState) // of tests: instead of World.report
 }

@@ -22,7 +22,7 @@ type rdmaState struct {
 
 // rdmaDevice opens the device on first use. It returns nil if the transport has none.
 func (w *World) rdmaDevice() (*rdmadev.Device, error) {
-	tr, ok := w.transport.(*sctpTransport)
+	tr, ok := direct(w.transport).(*sctpTransport)
 	if !ok || w.opts.transport != TransportHybrid {
 		return nil, nil
 	}
@@ -62,7 +62,7 @@ func (h *rdmaHost) PeerNamed(name []byte) (rdmadev.Peer, bool) {
 }
 
 func (h *rdmaHost) Addrs(p rdmadev.Peer) []netip.AddrPort {
-	return h.transport.(*sctpTransport).addrsOf((*p2p.Peer)(p.(*rdmaPeer)))
+	return direct(h.transport).(*sctpTransport).addrsOf((*p2p.Peer)(p.(*rdmaPeer)))
 }
 
 func (h *rdmaHost) Processes() int { return (*World)(h).Size() + h.eng.RemoteCount() }

@@ -39,7 +39,7 @@ func (t *inprocTransport) listen() error { return nil }
 // connectRemote implements jobTransport.
 func (t *inprocTransport) connectRemote(_ context.Context, m *linkSetup, number int) error {
 	p := m.peer(number)
-	x, ok := inprocTransports.Load(p.Remote.Addr)
+	x, ok := inprocTransports.Load(directOf(p.Remote.Addr))
 	if !ok {
 		return fmt.Errorf("%w: the other one is not in this process", ErrPort)
 	}

@@ -177,7 +177,7 @@ func (t *sctpTransport) addrsOf(p *p2p.Peer) []netip.AddrPort {
 	if p.Remote == nil {
 		return t.addrs[p.Rank].Addrs
 	}
-	a, err := sctp.ParseAddr(p.Remote.Addr)
+	a, err := sctp.ParseAddr(directOf(p.Remote.Addr))
 	if err != nil {
 		return nil
 	}
@@ -206,7 +206,12 @@ func (t *sctpTransport) connect(ctx context.Context, addrs []string, key []byte)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	t.addrs = make([]sctp.Addr, len(addrs))
+	links := -1 // not to this rank
 	for i, c := range addrs {
+		if c == "" { // of a rank that is reached otherwise
+			continue
+		}
+		links++
 		var err error
 		if t.addrs[i], err = sctp.ParseAddr(c); err != nil {
 			return fmt.Errorf("mpi: address of rank %d: %w", i, err)
@@ -216,7 +221,7 @@ func (t *sctpTransport) connect(ctx context.Context, addrs []string, key []byte)
 	t.key = key
 	early := t.early
 	t.early = nil
-	t.missing += len(addrs) - 1 // links that came up before are counted already
+	t.missing += links // links that came up before are counted already
 	done := t.missing == 0
 	t.mu.Unlock()
 	for _, l := range early {
@@ -225,6 +230,9 @@ func (t *sctpTransport) connect(ctx context.Context, addrs []string, key []byte)
 	var wg sync.WaitGroup
 	gate := make(chan struct{}, dialsAtOnce)
 	for peer := range t.w.Rank() {
+		if addrs[peer] == "" {
+			continue
+		}
 		wg.Go(func() {
 			gate <- struct{}{}
 			defer func() { <-gate }()
@@ -252,7 +260,7 @@ func (t *sctpTransport) connect(ctx context.Context, addrs []string, key []byte)
 		return err
 	}
 	for rank, p := range t.w.eng.Peers {
-		if rank != t.w.Rank() {
+		if rank != t.w.Rank() && addrs[rank] != "" {
 			p.Link = t.links[rank]
 			p.Coalesces = p2p.CanCoalesce()
 		}
@@ -267,7 +275,7 @@ func (t *sctpTransport) dial(ctx context.Context, peer int, key []byte) error {
 
 // connectRemote implements jobTransport.
 func (t *sctpTransport) connectRemote(ctx context.Context, m *linkSetup, number int) error {
-	addr, err := sctp.ParseAddr(m.peer(number).Remote.Addr)
+	addr, err := sctp.ParseAddr(directOf(m.peer(number).Remote.Addr))
 	if err != nil {
 		return err
 	}

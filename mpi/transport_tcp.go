@@ -107,11 +107,20 @@ func (t *tcpTransport) connect(ctx context.Context, addrs []string, key []byte) 
 	rank, size := t.w.Rank(), t.w.Size()
 	links := make([]*tcp.Link, size)
 	accepted := make(chan error, 1)
-	go func() { accepted <- t.acceptAll(ctx, links, key) }()
+	higher := 0 // ranks that connect to this one
+	for _, a := range addrs[rank+1:] {
+		if a != "" { // else it is reached otherwise
+			higher++
+		}
+	}
+	go func() { accepted <- t.acceptAll(ctx, links, key, higher) }()
 
 	var wg sync.WaitGroup
 	gate := make(chan struct{}, dialsAtOnce)
 	for peer := range rank {
+		if addrs[peer] == "" {
+			continue
+		}
 		wg.Go(func() {
 			gate <- struct{}{}
 			defer func() { <-gate }()
@@ -130,15 +139,15 @@ func (t *tcpTransport) connect(ctx context.Context, addrs []string, key []byte) 
 	}
 	var up []*tcp.Link
 	for peer, l := range links {
-		if peer != rank {
+		if l != nil {
 			t.w.eng.Peers[peer].Link = l
 			t.w.eng.Peers[peer].Coalesces = p2p.CanCoalesce()
 			up = append(up, l)
 		}
 	}
 	t.links.Store(&up)
-	for peer, l := range links {
-		if peer != rank {
+	for _, l := range links {
+		if l != nil {
 			t.wg.Go(func() { t.receive(l) })
 		}
 	}
@@ -186,14 +195,13 @@ func (t *tcpTransport) newLink(conn net.Conn, p *p2p.Peer) (*tcp.Link, error) {
 }
 
 // acceptAll accepts connections until all higher ranks have connected.
-func (t *tcpTransport) acceptAll(ctx context.Context, links []*tcp.Link, key []byte) error {
+func (t *tcpTransport) acceptAll(ctx context.Context, links []*tcp.Link, key []byte, missing int) error {
 	rank, size := t.w.Rank(), t.w.Size()
 	type result struct {
 		peer int
 		conn net.Conn
 	}
 	known, ended := make(chan result), make(chan error, 1)
-	missing := size - 1 - rank
 	if missing == 0 {
 		return nil
 	}
@@ -267,7 +275,7 @@ func (t *tcpTransport) receive(l *tcp.Link) {
 // connectRemote implements jobTransport.
 func (t *tcpTransport) connectRemote(ctx context.Context, m *linkSetup, number int) error {
 	h, msg := m.connector(number)
-	conn, err := t.dialHandshake(ctx, m.peer(number).Remote.Addr, h, msg)
+	conn, err := t.dialHandshake(ctx, directOf(m.peer(number).Remote.Addr), h, msg)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ var counterparts = []struct{ reason, names string }{
 			"RendezvousMessage RendezvousWrite RendezvousRead InfoTimeout"},
 	{"the choice of collective algorithms, which the standard leaves to the implementation",
 		"Coll Coll* Algorithms Rule Tuning.* ParseTuning ErrTuning"},
-	{"where ranks are, which the standard knows as a hardware resource only", "World.Site Comm.SiteOf ResourceSite InfoSite"},
+	{"where ranks are, which the standard knows as a hardware resource only", "World.Site Comm.SiteOf ResourceSite InfoSite GatewayOptions"},
 	{"rights of other ranks to a window, and how it is reached", "Access Access* Win.RDMA WinOption"},
 	{"options of constructors, as Go has them", "TopologyOption MustType"},
 	{"ranks and programs as goroutines of one process", "RunLocal Program ErrGoexit PanicError Comm.World"},

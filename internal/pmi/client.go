@@ -283,3 +283,12 @@ func (c *Client) Finalize(ctx context.Context) error {
 	}
 	return errors.Join(err, c.conn.Close())
 }
+
+// JobName returns the name that the launcher gives the job, the same for all its processes and for no other job, and an
+// empty one for a nil Client.
+func (c *Client) JobName() string {
+	if c == nil {
+		return ""
+	}
+	return c.kvs
+}

@@ -141,6 +141,7 @@ type RemoteInfo struct {
 	LauncherName string // see RemoteProcess
 	Window       int64  // bytes of unmatched eager messages that may be sent to it
 	Site         string // where it is: see Peer
+	Distant      bool   // see Peer
 }
 
 // AddRemote makes the peer for a remote process. The caller calls AbandonRemote or release.
@@ -156,7 +157,7 @@ func (e *Engine) AddRemote(n ProcName, m RemoteInfo, link uint64) (*Peer, error)
 	p := e.newPeer(FirstRemoteHandle+e.Remotes.next, n, e.RemoteWindow())
 	e.Remotes.next++
 	p.Remote = &RemoteProcess{LinkID: link, Addr: m.Addr, LauncherName: m.LauncherName, Refs: 1, Left: make(chan struct{})}
-	p.Site = m.Site
+	p.Site, p.Distant = m.Site, m.Distant
 	p.Credit.Store(max(min(m.Window, MaxCredit), 0))
 	e.Remotes.ByHandle[p.ProcHandle] = p
 	if n := int32(len(e.Peers) + len(e.Remotes.ByHandle)); n > e.sources.Load() {

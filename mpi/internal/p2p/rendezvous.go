@@ -126,7 +126,7 @@ func (e *Engine) PrepareRendezvous(h *Hints) {
 
 // offer adds to the RTS v of the send r the key of its buffer, if the device is open.
 func (e *Engine) offer(r *Request, v *envelope.Header) {
-	if e.Bulk == nil || v.Length == 0 || r.Peer.ProcHandle == int32(e.Rank) || !e.Bulk.Ready(func() {}) {
+	if e.Bulk == nil || v.Length == 0 || r.Peer.ProcHandle == int32(e.Rank) || r.Peer.Distant || !e.Bulk.Ready(func() {}) {
 		return
 	}
 	v.Key, v.HasKey = e.Bulk.Offer(r)

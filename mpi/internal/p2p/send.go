@@ -110,7 +110,7 @@ func (c *Comm) startSend(
 	}
 	price := cost(len(b))
 	switch {
-	case len(b) > hints.Eager || p.Credit.Load() < price:
+	case len(b) > p.eager(hints) || p.Credit.Load() < price:
 		p.Announced.Add(1)
 		v.Kind = envelope.RTS
 		r.Buf = b
@@ -171,6 +171,18 @@ func (c *Comm) startSend(
 		}
 	}
 	return waits == 0, nil
+}
+
+// distantFactor is how many times longer eager messages to other sites may be: a rendezvous costs one more round trip,
+// in which at 1 Gb/s and 9 ms 2 MiB could be sent. Credit bounds them like others.
+const distantFactor = 4
+
+// eager returns the eager limit of messages to p.
+func (p *Peer) eager(h *Hints) int {
+	if p.Distant {
+		return distantFactor * h.Eager
+	}
+	return h.Eager
 }
 
 // maxPrompt is the longest message that is transmitted under the lock of the peer, in bytes.
