@@ -75,6 +75,9 @@ func TestFailover(t *testing.T) {
 				if frames(gw) < before+2 {
 					t.Errorf("gateway %d.%d is not used again", site, gw)
 				}
+				if moves := w.up[[2]uint16{1, 1}].Stats().Moves + w.up[[2]uint16{1, 2}].Stats().Moves; site == 2 && moves < 2 {
+					t.Errorf("the gateways of site 1 have moved %d flows, want away and back", moves)
+				}
 			})
 		})
 	}

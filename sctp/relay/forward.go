@@ -165,6 +165,7 @@ func (g *Gateway) admit(c *conn, f *frame.Frame) (*flow, frame.Reason) {
 	}
 	if e.leg != to && e.mayMove(g) {
 		e.leg = to
+		g.counters.Moves++
 	}
 	e.used = g.now
 	e.frames++

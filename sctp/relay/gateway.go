@@ -324,20 +324,3 @@ func (g *Gateway) Close() error {
 	g.write()
 	return err
 }
-
-// Stats returns a snapshot.
-func (g *Gateway) Stats() GatewayStats {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	s := GatewayStats{GatewayCounters: g.counters, Held: g.memory.held.Load(), Jobs: len(g.jobs), Classes: g.classStats()}
-	for _, c := range g.conns {
-		s.Legs = append(s.Legs, c.stats())
-	}
-	for k, f := range g.flows {
-		s.Flows = append(s.Flows, FlowStats{
-			Job: k.job, From: k.from, To: k.to, Stream: k.stream, Frames: f.frames, Bytes: f.bytes,
-			Held: f.memory.held.Load(), Idle: g.now - f.used,
-		})
-	}
-	return s
-}

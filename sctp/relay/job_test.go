@@ -117,6 +117,34 @@ func TestAddedJobBesideJobKey(t *testing.T) {
 	})
 }
 
+// A snapshot has each of many flows once, and frames pass while it is taken.
+func TestStatsOfManyFlows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const flows = 1500
+		w := newWorld(t, 1, 2, 1, false, nil)
+		defer w.close()
+		w.connected()
+		a, b := w.node(1, 1, nil), w.node(2, 1, nil)
+		defer a.close()
+		defer b.close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for i := range uint16(flows) {
+			s, err := a.Sender(b.Address(), i)
+			wantNil(t, err)
+			wantNil(t, s.Send(ctx, []byte("x"), relay.SendOptions{}))
+		}
+		time.Sleep(time.Second)
+		seen := make(map[string]bool)
+		for _, f := range w.up[[2]uint16{2, 1}].Stats().Flows {
+			seen[fmt.Sprint(f.From, f.To, f.Stream)] = true
+		}
+		if n := len(w.up[[2]uint16{2, 1}].Stats().Flows); n != 2*flows || len(seen) != n {
+			t.Errorf("%d flows, %d different ones, want %d", n, len(seen), 2*flows)
+		}
+	})
+}
+
 // A gateway cannot make another one keep more jobs than flows, whatever numbers it says.
 func TestJobsAreBoundedByFlows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

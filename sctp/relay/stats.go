@@ -1,6 +1,8 @@
 package relay
 
 import (
+	"runtime"
+	"slices"
 	"time"
 
 	"github.com/weftstack/weft/sctp"
@@ -144,6 +146,8 @@ type GatewayCounters struct {
 	// OverFlow, OverJob and OverGateway count frames dropped at the memory limit of their flow, of their job or
 	// of the gateway.
 	OverFlow, OverJob, OverGateway uint64
+	// Moves counts flows that have changed to another leg, because theirs had ended or a better one was back.
+	Moves uint64
 }
 
 // FlowStats describes one direction of a flow in a gateway. Acks flow, too.
@@ -165,4 +169,33 @@ type GatewayStats struct {
 	Legs    []LegStats
 	Flows   []FlowStats
 	Classes []ClassStats
+}
+
+// statsBatch is how many flows Stats looks at before it lets frames pass.
+const statsBatch = 256
+
+// Stats returns a snapshot. Frames pass meanwhile, so that its parts are of slightly different moments.
+func (g *Gateway) Stats() GatewayStats {
+	g.mu.Lock()
+	s := GatewayStats{
+		GatewayCounters: g.counters, Held: g.memory.held.Load(), Jobs: len(g.jobs), Classes: g.classStats(),
+		Flows: make([]FlowStats, 0, len(g.flows)),
+	}
+	conns := slices.Clone(g.conns)
+	for k, f := range g.flows {
+		s.Flows = append(s.Flows, FlowStats{
+			Job: k.job, From: k.from, To: k.to, Stream: k.stream, Frames: f.frames, Bytes: f.bytes,
+			Held: f.memory.held.Load(), Idle: g.now - f.used,
+		})
+		if len(s.Flows)%statsBatch == 0 {
+			g.mu.Unlock()
+			runtime.Gosched()
+			g.mu.Lock()
+		}
+	}
+	g.mu.Unlock()
+	for _, c := range conns {
+		s.Legs = append(s.Legs, c.stats())
+	}
+	return s
 }

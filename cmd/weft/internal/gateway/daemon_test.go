@@ -262,7 +262,7 @@ func TestDaemon(t *testing.T) {
 		t.Errorf("legs %s, want %s", got, want)
 	}
 	out, _, _ := clitest.Weft(t, "", "gateway", "status", b.Gateways[0].Status.String())
-	for _, want := range []string{"gateway x of site b (3.1), ready\n", "a/x", "a/y (2)", "b 1/2", "bulk", "legs lost: 0   peers refused: 0   frames not forwarded: 0\n"} {
+	for _, want := range []string{"gateway x of site b (3.1), ready\n", "a/x", "a/y (2)", "b 1/2", "bulk", "legs lost: 0   flows moved: 0   peers refused: 0   frames not forwarded: 0\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("status has no %q:\n%s", want, out)
 		}

@@ -91,6 +91,7 @@ type Class struct {
 // Counters count what was lost, refused and dropped since the start.
 type Counters struct {
 	LegsLost     uint64 `json:"legs_lost"`
+	Moves        uint64 `json:"flow_moves"`
 	PeersRefused uint64 `json:"peers_refused"`
 	Forged       uint64 `json:"forged_frames"`
 	Unreachable  uint64 `json:"unreachable_frames"`
@@ -110,7 +111,7 @@ func (d *daemon) status() *Status {
 		Site: d.site.Name, SiteNumber: d.site.Number, Gateway: d.gateway.Name, Number: d.gateway.Number,
 		UpSeconds: time.Since(d.began).Seconds(), Jobs: s.Jobs, Held: s.Held, FlowCount: len(s.Flows), Flows: []Flow{},
 		Classes: []Class{}, TCP: d.tcpStatus(), Counters: Counters{
-			LegsLost: s.LegsLost, PeersRefused: s.PeersRefused, Forged: s.Forged, Unreachable: s.Unreachable,
+			LegsLost: s.LegsLost, Moves: s.Moves, PeersRefused: s.PeersRefused, Forged: s.Forged, Unreachable: s.Unreachable,
 			UnknownSite: s.UnknownSite, UnknownJob: s.UnknownJob, Loops: s.Loops, TooManyFlows: s.TooManyFlows,
 			OverFlow: s.OverFlow, OverJob: s.OverJob, OverGateway: s.OverGateway,
 		},

@@ -209,7 +209,8 @@ func (s *Status) print(out io.Writer) error {
 	if s.TCP != nil {
 		s.TCP.print(out)
 	}
-	fmt.Fprintf(out, "\nlegs lost: %d   peers refused: %d   frames not forwarded:", s.Counters.LegsLost, s.Counters.PeersRefused)
+	fmt.Fprintf(out, "\nlegs lost: %d   flows moved: %d   peers refused: %d   frames not forwarded:",
+		s.Counters.LegsLost, s.Counters.Moves, s.Counters.PeersRefused)
 	none := true
 	for _, r := range s.Counters.reasons() {
 		if r.n > 0 {
