@@ -77,33 +77,38 @@ func BenchmarkTransfer(b *testing.B) {
 		for _, size := range []int{64, 4 << 10, 64 << 10, 1 << 20} {
 			b.Run(fmt.Sprintf("op=%v/size=%d", op, size), func(b *testing.B) {
 				a, z := benchPair(b, 0)
-				src, dst := a.mr(b, size, LocalWrite), z.mr(b, size, RemoteWrite|RemoteRead)
-				const depth = 16
-				var wc [depth]WC
-				free := depth
-				b.SetBytes(int64(size))
-				b.ReportAllocs()
-				for b.Loop() {
-					for free == 0 {
-						n, err := a.cq.Wait(context.Background(), wc[:])
-						if err != nil {
-							b.Fatal(err)
-						}
-						for i := range n {
-							if wc[i].Status != StatusSuccess {
-								b.Fatal(wc[i].Err())
-							}
-						}
-						free += n
-					}
-					sgl := [1]SGE{src.Slice(0, size)}
-					if err := a.qp.PostSend(SendWR{Op: op, Flags: Signaled, SGL: sgl[:], Remote: dst.Remote()}); err != nil {
-						b.Fatal(err)
-					}
-					free--
-				}
+				transfer(b, a, z, op, size)
 			})
 		}
+	}
+}
+
+// transfer has up to 16 operations under way.
+func transfer(b *testing.B, a, z *benchNode, op Opcode, size int) {
+	src, dst := a.mr(b, size, LocalWrite), z.mr(b, size, RemoteWrite|RemoteRead)
+	const depth = 16
+	var wc [depth]WC
+	free := depth
+	b.SetBytes(int64(size))
+	b.ReportAllocs()
+	for b.Loop() {
+		for free == 0 {
+			n, err := a.cq.Wait(context.Background(), wc[:])
+			if err != nil {
+				b.Fatal(err)
+			}
+			for i := range n {
+				if wc[i].Status != StatusSuccess {
+					b.Fatal(wc[i].Err())
+				}
+			}
+			free += n
+		}
+		sgl := [1]SGE{src.Slice(0, size)}
+		if err := a.qp.PostSend(SendWR{Op: op, Flags: Signaled, SGL: sgl[:], Remote: dst.Remote()}); err != nil {
+			b.Fatal(err)
+		}
+		free--
 	}
 }
 

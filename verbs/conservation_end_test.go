@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/ddp/ddpsctp"
-	"github.com/weftstack/weft/sctp"
 )
 
 // The region of each end of a connection, for its peer: a counter, a part that is read
@@ -135,7 +134,7 @@ func (e *end) meet(card []byte) {
 }
 
 // active connects, and uses the connection.
-func (e *end) active(to sctp.Addr) {
+func (e *end) active(to target) {
 	defer e.free()
 	ctx := context.Background()
 	if e.rng.IntN(4) == 0 {
@@ -143,7 +142,7 @@ func (e *end) active(to sctp.Addr) {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(e.rng.IntN(30))*time.Millisecond)
 		defer cancel()
 	}
-	info, err := e.s.dev.Connect(ctx, to, e.qp, e.card())
+	info, err := e.s.connect(ctx, to, e.qp, e.card())
 	var rejected *RejectError
 	if err == nil {
 		e.meet(info.PrivateData)

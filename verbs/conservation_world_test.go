@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weftstack/weft/internal/relaytest"
 	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/sctptest"
@@ -23,8 +24,9 @@ type world struct {
 	t     *testing.T
 	seed  uint64
 	net   *sctptest.Network
-	ids   atomic.Uint64 // of work requests
-	conns atomic.Int64  // connections that were established
+	sites *relaytest.World // not nil: the hosts are at different sites
+	ids   atomic.Uint64    // of work requests
+	conns atomic.Int64     // connections that were established
 
 	mu    sync.Mutex
 	over  map[uint64]*outcome // guarded by mu: of ends whose other end is not over, by salt
@@ -52,6 +54,7 @@ type side struct {
 	addr     string
 	host     *sctptest.Host
 	tr       *sctp.Transport
+	process  *relaytest.Node // in place of tr, behind gateways
 	dev      *Device
 	pd       *PD
 	scq, rcq *CQ
@@ -76,16 +79,22 @@ const (
 
 func (w *world) open(host *sctptest.Host, addr string) *side {
 	t := w.t
-	c, err := host.ListenPacket(addr + ":9899")
-	if err != nil {
-		t.Fatal(err)
+	s := &side{w: w, addr: addr, host: host, posted: map[uint64]*request{}, byQP: map[*QP]*end{}}
+	cfg := Config{Port: 5000, Streams: worldStreams, Backlog: 8}
+	if w.sites != nil {
+		s.attach(&cfg)
+	} else {
+		c, err := host.ListenPacket(addr + ":9899")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.tr, err = sctp.NewTransport(sctp.TransportConfig{Conns: []sctp.PacketConn{c}}); err != nil {
+			t.Fatal(err)
+		}
+		cfg.Transport = s.tr
 	}
-	tr, err := sctp.NewTransport(sctp.TransportConfig{Conns: []sctp.PacketConn{c}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &side{w: w, addr: addr, host: host, tr: tr, posted: map[uint64]*request{}, byQP: map[*QP]*end{}}
-	if s.dev, err = Open(Config{Transport: tr, Port: 5000, Streams: worldStreams, Backlog: 8}); err != nil {
+	var err error
+	if s.dev, err = Open(cfg); err != nil {
 		t.Fatal(err)
 	}
 	s.pd = s.dev.AllocPD()
@@ -220,7 +229,7 @@ func (s *side) accept(l *Listener) {
 }
 
 // work connects to the peer n times, several at a time.
-func (s *side) work(peer sctp.Addr, n int) *sync.WaitGroup {
+func (s *side) work(peer target, n int) *sync.WaitGroup {
 	var wg sync.WaitGroup
 	left := atomic.Int64{}
 	left.Store(int64(n))
@@ -272,7 +281,7 @@ func (s *side) close() {
 	if err := s.dev.Close(); err != nil && !errors.Is(err, sctp.ErrClosed) {
 		t.Errorf("seed %#x: %s: closing the device: %v", s.w.seed, s.addr, err)
 	}
-	s.tr.Close()
+	s.leave()
 }
 
 // wantStreams sees that every stream of the association can be used: as many queue
@@ -286,7 +295,7 @@ func (w *world) wantStreams(from, to *side) {
 		}
 		ends = append(ends, qp)
 		for try := 0; ; try++ {
-			_, err = from.dev.Connect(context.Background(), to.dev.Addr(), qp, ConnParams{PrivateData: []byte("only a stream")})
+			_, err = from.connect(context.Background(), to.target(), qp, ConnParams{PrivateData: []byte("only a stream")})
 			if err == nil {
 				break
 			}
@@ -342,7 +351,7 @@ func liveWorld(t *testing.T, seed uint64, churn int) int64 {
 	ha, hb := w.net.NewHost("10.0.0.1"), w.net.NewHost("10.0.0.2")
 	a, b := w.open(ha, "10.0.0.1"), w.open(hb, "10.0.0.2")
 	// With a restart of b, and what was under way.
-	wa, wb := a.work(b.dev.Addr(), churn/4), b.work(a.dev.Addr(), churn/4)
+	wa, wb := a.work(b.target(), churn/4), b.work(a.target(), churn/4)
 	time.Sleep(time.Duration(rng.IntN(400)) * time.Millisecond)
 	w.net.Cut("10.0.0.1", "10.0.0.2")
 	time.Sleep(time.Duration(rng.IntN(200)) * time.Millisecond)
@@ -355,7 +364,7 @@ func liveWorld(t *testing.T, seed uint64, churn int) int64 {
 	wa.Wait()
 	// Without one, on the same devices: before and after there is as much memory.
 	round := func(n int) {
-		wa, wb := a.work(b.dev.Addr(), n/2), b.work(a.dev.Addr(), n/2)
+		wa, wb := a.work(b.target(), n/2), b.work(a.target(), n/2)
 		wa.Wait()
 		wb.Wait()
 		time.Sleep(2 * time.Minute)

@@ -341,6 +341,9 @@ func (e *Endpoint) onTimer() {
 	}
 	for _, a := range quiet {
 		a.ping()
+		for i := range a.p.lanes {
+			a.p.lanes[i].shrink()
+		}
 	}
 }
 

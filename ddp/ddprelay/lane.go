@@ -18,8 +18,6 @@ const (
 	headLen = prefixLen + 64
 	// drainBatch is how many items are taken from the queue under one lock.
 	drainBatch = 16
-	// keepRing is the size of the ring, in items, that an empty queue keeps.
-	keepRing = 4096
 )
 
 // item is a message that waits for the flow. Its payload is not copied before the flow takes it.
@@ -227,9 +225,6 @@ func (l *lane) drain() {
 			break
 		}
 	}
-	if l.n == 0 && len(l.ring) > keepRing {
-		l.ring, l.head = nil, 0
-	}
 	l.busy = false
 	if l.err != nil && l.n > 0 {
 		go l.drop(nil, l.err) // the path may have ended while this goroutine had them
@@ -278,6 +273,15 @@ func (l *lane) fail(err error) { // mu is held
 	}
 	e.mu.Unlock()
 	go e.endPath(l.p, err)
+}
+
+// shrink frees the memory of an empty queue.
+func (l *lane) shrink() {
+	l.mu.Lock()
+	if l.n == 0 {
+		l.ring, l.head = nil, 0
+	}
+	l.mu.Unlock()
 }
 
 // progress is called when the flow has room, or has ended.
