@@ -109,7 +109,8 @@ func (c *Channel) State() State {
 // Done returns a channel that is closed when the channel is Closed.
 func (c *Channel) Done() <-chan struct{} { return c.done }
 
-// Err returns why the channel was closed if that was neither side's wish: ErrProtocol,
+// Err returns why the channel was closed if that was neither side's wish: ErrClosed if the peer refused it,
+// which it does if both sides have the same Role; ErrProtocol,
 // ErrMessageTooLong, ErrUnread, ErrAssembly, sctp.ErrRestart if the peer has restarted, the reason
 // why the association ended as of sctp.Association.Err, or why the reset of the stream failed.
 func (c *Channel) Err() error {

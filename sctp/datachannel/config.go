@@ -19,6 +19,17 @@ const (
 	Server
 )
 
+// String returns the name of the role.
+func (r Role) String() string {
+	switch r {
+	case Client:
+		return "Client"
+	case Server:
+		return "Server"
+	}
+	return fmt.Sprintf("Role(%d)", uint8(r))
+}
+
 // Defaults of [Config].
 const (
 	// DefaultMaxMessageSize is the default of Config.MaxMessageSize: 256 KiB, as in browsers.

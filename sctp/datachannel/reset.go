@@ -123,6 +123,10 @@ func (s *Session) peerReset(sl *slot) {
 	}
 	sl.in = inReset
 	if c != nil {
+		if c.state == Connecting && c.err == nil {
+			c.err = fmt.Errorf("%w: the peer has closed %q before it acknowledged it: it refuses the channel, "+
+				"or both sides have Role %v", ErrClosed, c.label, s.cfg.Role)
+		}
 		c.eof = true
 		c.close()
 		s.mayReset(c)

@@ -48,7 +48,7 @@ func (c *Channel) TrySend(kind Kind, data []byte) error {
 func send[B []byte | string](ctx context.Context, c *Channel, kind Kind, data B, wait bool) error {
 	s, n := c.s, len(data)
 	if limit := s.cfg.PeerMaxMessageSize; n > limit && limit > 0 {
-		return fmt.Errorf("send on %q: %w: %d bytes, the peer takes at most %d", c.label, ErrMessageTooLong, n, limit)
+		return fmt.Errorf("send on %q: %w: %d bytes, the peer takes at most %d by Config.PeerMaxMessageSize", c.label, ErrMessageTooLong, n, limit)
 	}
 	s.mu.Lock()
 	for {

@@ -172,12 +172,14 @@ func (s *Session) takeControl(p *sctp.Piece, c *Channel, a *arrival) error {
 func (s *Session) takeOpen(id uint16, c *Channel, m *dcep.Open, a *arrival) error {
 	sl := s.slots[id]
 	switch {
+	case c != nil && s.ours(id) && !c.opts.Negotiated && !c.acked:
+		return fmt.Errorf("%w: both sides open channel %d: both have Role %v", ErrProtocol, id, s.cfg.Role)
 	case c != nil:
 		return fmt.Errorf("%w: DATA_CHANNEL_OPEN for a channel that is open", ErrProtocol)
 	case sl != nil && sl.out != outAsked:
 		return fmt.Errorf("%w: DATA_CHANNEL_OPEN before the streams of an earlier channel were reset", ErrProtocol)
 	case s.ours(id):
-		return fmt.Errorf("%w: DATA_CHANNEL_OPEN on a stream for channels of this side", ErrProtocol)
+		return fmt.Errorf("%w: the peer opens channel %d, a number of this side's, whose Role is %v", ErrProtocol, id, s.cfg.Role)
 	}
 	names := len(m.Label) + len(m.Protocol)
 	out, _ := s.assoc.Streams()
