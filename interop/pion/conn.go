@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -16,7 +15,8 @@ type conn struct {
 	sent, received atomic.Uint64 // bytes
 	failed         atomic.Pointer[error]
 
-	once     sync.Once
+	closing  atomic.Bool
+	closed   chan struct{} // closed once closeErr is set
 	closeErr error
 }
 
@@ -55,15 +55,18 @@ func (c *conn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection. A second one returns what the first has returned.
+// Close closes the connection. A second one waits for the first, and returns what it has returned.
 func (c *conn) Close() error {
-	c.once.Do(func() {
+	// Not a sync.Once: one that waits for it would hold up the virtual time of testing/synctest.
+	if c.closing.CompareAndSwap(false, true) {
 		// A Close that writes, as that of DTLS does, or that does not wake a reader must not wait for ever.
 		now := time.Now()
 		_ = c.Conn.SetReadDeadline(now)
 		_ = c.Conn.SetWriteDeadline(now.Add(closeTimeout))
 		c.closeErr = c.Conn.Close()
-	})
+		close(c.closed)
+	}
+	<-c.closed
 	return c.closeErr
 }
 

@@ -200,3 +200,38 @@ func TestUDPSocket(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// slowCloser takes its time to close.
+type slowCloser struct {
+	net.Conn
+	err error
+}
+
+func (slowCloser) SetReadDeadline(time.Time) error  { return nil }
+func (slowCloser) SetWriteDeadline(time.Time) error { return nil }
+
+func (c slowCloser) Close() error {
+	time.Sleep(time.Second)
+	return c.err
+}
+
+// Closes that wait for another one let virtual time go on, and return the same.
+func TestClosesShareTheirResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failed := errors.New("failed")
+		c := &conn{Conn: slowCloser{err: failed}, closed: make(chan struct{})}
+		results := make(chan error, 3)
+		start := time.Now()
+		for range cap(results) {
+			go func() { results <- c.Close() }()
+		}
+		for range cap(results) {
+			if err := <-results; err != failed {
+				t.Errorf("Close = %v, want %v", err, failed)
+			}
+		}
+		if d := time.Since(start); d != time.Second {
+			t.Errorf("the closes took %v, want that of one", d)
+		}
+	})
+}
