@@ -15,6 +15,7 @@ require (
 
 require (
 	github.com/klauspost/crc32 v1.3.0 // indirect
+	github.com/pion/datachannel v1.6.3 // indirect
 	github.com/pion/randutil v0.1.0 // indirect
 	github.com/pion/transport/v5 v5.0.1 // indirect
 	golang.org/x/crypto v0.58.0 // indirect

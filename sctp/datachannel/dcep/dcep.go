@@ -62,7 +62,7 @@ type Open struct {
 }
 
 // TypeOf returns the type of a message. It returns ErrType if that is neither TypeOpen nor
-// TypeAck, and ErrLength for an acknowledgement that is longer than its type.
+// TypeAck. An acknowledgement is its type; what follows is ignored: pion/datachannel sends three bytes more.
 func TypeOf(b []byte) (MessageType, error) {
 	switch {
 	case len(b) == 0:
@@ -71,8 +71,6 @@ func TypeOf(b []byte) (MessageType, error) {
 		return TypeOpen, nil
 	case MessageType(b[0]) != TypeAck:
 		return 0, fmt.Errorf("%w: %#02x", ErrType, b[0])
-	case len(b) > 1:
-		return 0, fmt.Errorf("%w: DATA_CHANNEL_ACK of %d bytes, want 1", ErrLength, len(b))
 	}
 	return TypeAck, nil
 }

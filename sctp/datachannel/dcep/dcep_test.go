@@ -64,9 +64,14 @@ func TestMalformed(t *testing.T) {
 			}
 		})
 	}
-	for b, want := range map[string]error{"": ErrType, "\x00": ErrType, "\x01": ErrType, "\x04": ErrType, "\x02x": ErrLength} {
+	for b, want := range map[string]error{"": ErrType, "\x00": ErrType, "\x01": ErrType, "\x04": ErrType} {
 		if _, err := TypeOf([]byte(b)); !errors.Is(err, want) {
 			t.Errorf("TypeOf(% x): %v, want %v", b, err, want)
+		}
+	}
+	for _, b := range []string{"\x02", "\x02\x00\x00\x00"} { // the second is pion's
+		if got, err := TypeOf([]byte(b)); got != TypeAck || err != nil {
+			t.Errorf("TypeOf(% x) = %v, %v, want an acknowledgement", b, got, err)
 		}
 	}
 }
