@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/relay"
+	"github.com/weftstack/weft/sctp/relay/frame"
 )
 
 // recv reads a whole message.
@@ -184,6 +185,62 @@ func TestRestart(t *testing.T) {
 				}
 				return
 			}
+		}
+	})
+}
+
+// A flow that ends in a message tells its reader so, and gives it what came beside; then it is not returned by Next any more.
+func TestEndInMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, 1, 1, false, nil)
+		defer w.close()
+		b := w.node(1, 1, nil)
+		defer b.close()
+		x := w.intrude(t, "10.1.0.99", lanAddr(1, 1), relay.DefaultGatewayLAN)
+		defer x.tr.Close()
+		x.prove(nodeGreeting(1, 9), jobKey)
+		x.wantUp()
+		send := func(typ frame.Type, flags frame.Flags, incarnation uint32, text string) {
+			x.send(frame.Append(nil, &frame.Frame{Header: frame.Header{
+				Type: typ, Flags: flags | frame.Fresh, Hops: 7, Job: testJob, From: address(1, 9), To: address(1, 1), Incarnation: incarnation,
+			}, Payload: []byte(text)}))
+			time.Sleep(10 * time.Millisecond)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		send(frame.Data, frame.First, 1, "the beginning")
+		r, err := b.Next(ctx)
+		wantNil(t, err)
+		buf := make([]byte, 100)
+		if n, info, err := r.TryRecv(buf); string(buf[:n]) != "the beginning" || info.EOR || err != nil {
+			t.Errorf("got %q, %+v, %v", buf[:n], info, err)
+		}
+		send(frame.Single, 0, 1, "beside")
+		send(frame.Data, frame.First|frame.Last, 2, "another life")
+		if n, info, err := r.TryRecv(buf); n != 0 || !info.EOR || !info.Aborted || err != nil {
+			t.Errorf("end of the message: got %q, %+v, %v", buf[:n], info, err)
+		}
+		if n, info, err := r.TryRecv(buf); string(buf[:n]) != "beside" || !info.EOR || !info.Unordered || info.Aborted || err != nil {
+			t.Errorf("got %q, %+v, %v", buf[:n], info, err)
+		}
+		if n, _, err := r.TryRecv(buf); n != 0 || !errors.Is(err, relay.ErrRestarted) {
+			t.Errorf("end of the flow: got %q, %v", buf[:n], err)
+		}
+		for {
+			o, err := b.Next(ctx)
+			wantNil(t, err)
+			if o == r {
+				continue
+			}
+			if n, _, err := o.TryRecv(buf); string(buf[:n]) != "another life" || err != nil {
+				t.Errorf("got %q, %v", buf[:n], err)
+			}
+			break
+		}
+		short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+		defer cancel()
+		if o, err := b.Next(short); err == nil {
+			t.Errorf("flow from %v is returned again", o.Origin())
 		}
 	})
 }

@@ -163,9 +163,8 @@ func (g *Gateway) admit(c *conn, f *frame.Frame) (*flow, frame.Reason) {
 		}
 		g.flows[k] = e
 	}
-	if e.leg != to && e.mayMove(g) {
-		e.leg = to
-		g.counters.Moves++
+	if e.leg != to {
+		e.move(g, to)
 	}
 	e.used = g.now
 	e.frames++
@@ -173,14 +172,17 @@ func (g *Gateway) admit(c *conn, f *frame.Frame) (*flow, frame.Reason) {
 	return e, 0
 }
 
-// mayMove reports whether e may take another leg: when its own is gone, or after a pause, in which what it
-// has sent has arrived. So a path that returns reorders nothing: flowlet switching (Sinha, Kandula and Katabi, HotNets
-// 2004). mu is held.
-func (e *flow) mayMove(g *Gateway) bool {
-	if e.leg.attached && (g.now-e.used < flowlet*g.cfg.LegTimeout/checks || e.memory.held.Load() > 0) {
-		return false
+// move has e take another leg. Between gateways of one site it does so only when its own leg is gone, or after a pause,
+// in which what it has sent has arrived: so a path that returns reorders nothing (flowlet switching, Sinha, Kandula and
+// Katabi, HotNets 2004). mu is held.
+func (e *flow) move(g *Gateway, to *conn) {
+	same := e.leg.attached && e.leg.role == roleGateway && to.role == roleGateway && e.leg.peer.Site == to.peer.Site
+	if same && (g.now-e.used < flowlet*g.cfg.LegTimeout/checks || e.memory.held.Load() > 0) {
+		return
 	}
-	return e.leg.idle(&e.q) // otherwise what waits goes first
+	e.leg.handOver(&e.q, &to.leg)
+	e.leg = to
+	g.counters.Moves++
 }
 
 func (g *Gateway) newFlow() *flow {

@@ -173,7 +173,35 @@ func (l *leg) wake() {
 func (l *leg) withdraw(q *queue) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.queued -= l.shares.withdraw(q)
+	l.unlist(q)
+	l.queued -= q.frames.len()
+	q.drop()
+}
+
+// handOver moves q, with its frames, to another leg.
+func (l *leg) handOver(q *queue, to *leg) {
+	l.mu.Lock()
+	l.unlist(q)
+	l.queued -= q.frames.len()
+	l.mu.Unlock()
+	if q.frames.len() == 0 {
+		return
+	}
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	if to.down {
+		q.drop()
+		return
+	}
+	to.queued += q.frames.len()
+	q.listed = true
+	to.list(q)
+}
+
+func (q *queue) drop() {
+	for q.frames.len() > 0 {
+		q.frames.pop().release()
+	}
 }
 
 // streamOf returns the SCTP stream for a flow. Stream 0 is for control.

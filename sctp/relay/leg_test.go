@@ -96,6 +96,34 @@ func TestWithdraw(t *testing.T) {
 	}
 }
 
+// A queue keeps its frames when it is moved to another leg, unless that is down.
+func TestHandOver(t *testing.T) {
+	var from, to leg
+	var q, other queue
+	for i := range 3 {
+		p := newPacket(1)
+		p.hash = uint32(i)
+		from.enqueue(&q, p)
+	}
+	to.enqueue(&other, newPacket(1))
+	from.handOver(&q, &to)
+	if from.queued != 0 || from.waiting() || to.queued != 4 {
+		t.Errorf("%d and %d frames, want 0 and 4", from.queued, to.queued)
+	}
+	to.take().release()
+	for i := range 3 {
+		if p := to.take(); p == nil || int(p.hash) != i {
+			t.Errorf("frame %d is not in its place", i)
+		}
+	}
+	from.enqueue(&q, newPacket(1))
+	to.close()
+	from.handOver(&q, &to)
+	if q.frames.len() != 0 || q.listed || from.queued != 0 || to.queued != 0 {
+		t.Error("a leg that is down has frames")
+	}
+}
+
 // A node has direct paths to MaxDirect processes, and refuses legs of others.
 func TestDirectLimit(t *testing.T) {
 	n := &Node{directs: make(map[Address]*directPath)}

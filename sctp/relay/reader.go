@@ -14,8 +14,9 @@ type Info struct {
 }
 
 // Recv reads into buf until it is full or the message ends, and waits for as much as that takes. A message that is
-// longer than buf is continued by the next Recv (Info.EOR). If ctx ends, or the flow, after a part of a message was
-// read, Recv returns that part; else the error: that of ctx, ErrRestarted, ErrClosed.
+// longer than buf is continued by the next Recv (Info.EOR). If ctx ends after a part of a message was read, Recv returns
+// that part. If the flow ends in a message, that is Info.Aborted; when all is read Recv returns the error. Errors: that of ctx,
+// ErrRestarted, ErrLost, ErrClosed.
 func (r *Receiver) Recv(ctx context.Context, buf []byte) (n int, info Info, err error) {
 	select {
 	case r.turn <- struct{}{}:
@@ -73,6 +74,11 @@ func (r *Receiver) read(buf []byte, info *Info) (n int, over bool, err error) {
 			q = &r.single
 		}
 		if q.len() == 0 {
+			if r.open && r.err != nil && r.err != ErrClosed { // the rest of the message never comes
+				r.open = false
+				info.EOR, info.Aborted, over = true, true, true
+				break
+			}
 			err = r.err
 			break
 		}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,8 +35,9 @@ var (
 type world struct {
 	t        testing.TB
 	net      *sctptest.Network
-	hosts    map[string]*sctptest.Host
-	gateways int // of each site
+	mu       sync.Mutex
+	hosts    map[string]*sctptest.Host // guarded by mu
+	gateways int                       // of each site
 	line     bool
 	routes   map[uint16]map[uint16]uint16
 	sites    []uint16
@@ -104,6 +106,8 @@ func (w *world) wan(l sctptest.Link) {
 }
 
 func (w *world) host(ip string) *sctptest.Host {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	h := w.hosts[ip]
 	if h == nil {
 		h = w.net.NewHost(ip)
@@ -173,6 +177,8 @@ func (w *world) revive(site, gw uint16) {
 }
 
 func (w *world) cut(site, gw uint16, f func(a, b string)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, own := range []string{lanAddr(site, gw), wanAddr(site, gw)} {
 		for ip := range w.hosts {
 			if ip != own {

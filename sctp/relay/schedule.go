@@ -141,12 +141,12 @@ func (s *shares) rotate() {
 	s.active[len(s.active)-1] = c
 }
 
-// withdraw takes q out, and returns how many frames it releases.
-func (s *shares) withdraw(q *queue) int {
-	c := s.of(q)
+// unlist takes q, with its frames, out of its class.
+func (s *shares) unlist(q *queue) {
 	if !q.listed {
-		return 0
+		return
 	}
+	c := s.of(q)
 	var last *queue
 	for p := &c.head; *p != nil; {
 		if *p != q {
@@ -156,18 +156,13 @@ func (s *shares) withdraw(q *queue) int {
 		if *p = q.next; c.tail == q {
 			c.tail = last
 		}
-		q.listed, q.next = false, nil
 		break
 	}
+	q.listed, q.next = false, nil
 	if c.head == nil {
 		c.deficit = 0
 		s.active = slices.DeleteFunc(s.active, func(o *share) bool { return o == c })
 	}
-	n := q.frames.len()
-	for q.frames.len() > 0 {
-		q.frames.pop().release()
-	}
-	return n
 }
 
 // drop releases all frames.
@@ -184,9 +179,7 @@ func (s *shares) drop() {
 
 func (c *share) drop() {
 	for q := c.head; q != nil; {
-		for q.frames.len() > 0 {
-			q.frames.pop().release()
-		}
+		q.drop()
 		next := q.next
 		q.listed, q.next = false, nil
 		q = next

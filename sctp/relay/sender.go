@@ -129,10 +129,11 @@ func (n *Node) Sender(to Address, stream uint16) (*Sender, error) {
 	return s, nil
 }
 
-// later returns the incarnation of a flow after the one that had last.
+// later returns the incarnation of a flow after the one that had last. It differs from those of lives of other nodes of
+// this program, too, which may follow within a millisecond.
 func (n *Node) later(last uint32) uint32 {
-	if now := uint32(time.Now().UnixMilli()); n.clocked && int32(now-last) > 0 {
-		return now
+	if n.clocked {
+		return newIncarnation()
 	}
 	return last + 1
 }
