@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -25,14 +26,15 @@ func init() {
 	playRole(envPattern, func(words string) error {
 		ctx, cancel := context.WithTimeout(context.Background(), patternTime)
 		defer cancel()
-		w, err := mpi.Init(ctx)
+		opts, counts := countOptions()
+		w, err := mpi.Init(ctx, opts...)
 		if err != nil {
 			return err
 		}
 		if err := runPattern(ctx, w.Comm(), strings.Fields(words)); err != nil {
 			return fmt.Errorf("rank %d: %w", w.Rank(), err)
 		}
-		return w.Finalize(ctx)
+		return errors.Join(w.Finalize(ctx), counts())
 	})
 }
 

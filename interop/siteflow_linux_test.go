@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,9 @@ import (
 // gateways ("relay FILE …", with the sites file) or of an association ("direct - …") without
 // package mpi: "pingpong TRIPS SIZE" or "bulk MESSAGES SIZE".
 const envFlow = "WEFT_INTEROP_FLOW"
+
+// envFlowPeer is where the other end of an association is, if not on such a host.
+const envFlowPeer = "WEFT_INTEROP_FLOW_PEER"
 
 func init() {
 	playRole(envFlow, func(words string) error {
@@ -134,7 +138,7 @@ func (f *siteFlow) direct(ctx context.Context) (func([]byte) error, func(), erro
 		return nil, nil, err
 	}
 	if f.first {
-		peer := sctp.Addr{Addrs: []netip.AddrPort{netip.MustParseAddrPort("10.77.2.1:9899")}, Port: flowPort}
+		peer := sctp.Addr{Addrs: []netip.AddrPort{netip.MustParseAddrPort(cmp.Or(os.Getenv(envFlowPeer), "10.77.2.1:9899"))}, Port: flowPort}
 		for {
 			if _, err = e.Connect(ctx, peer); err == nil {
 				break

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +33,7 @@ type siteJob struct {
 	env          []string
 	flags        []string
 	seed         int
+	after        string // what a shell does after mpirun
 }
 
 // siteLAN is the link of a host.
@@ -146,13 +148,18 @@ func (j *siteJob) pattern(t testing.TB, limit time.Duration, words string) (r pa
 	return r, lastResult(out, &r)
 }
 
-// lastResult decodes the last line of an output.
+// lastResult decodes the last line of an output that has seconds.
 func lastResult(out string, to any) error {
-	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), to); err != nil {
-		return fmt.Errorf("%w: %.300q", err, out)
+	for _, line := range slices.Backward(strings.Split(strings.TrimSpace(out), "\n")) {
+		if !strings.Contains(strings.ToLower(line), `"seconds":`) {
+			continue
+		}
+		if err := json.Unmarshal([]byte(line), to); err != nil {
+			return fmt.Errorf("%w: %.300q", err, out)
+		}
+		return nil
 	}
-	return nil
+	return fmt.Errorf("no result: %.300q", out)
 }
 
 // openMPIPatterns compiles the patterns for Open MPI.
@@ -187,13 +194,23 @@ exec ip netns exec "${WEFT_NET_NAMES%%s1h1*}s${site}h${host##*.}" sh -c "$*"
 // openMPI runs a pattern with Open MPI over TCP, on hosts with a direct route.
 func (j *siteJob) openMPI(t testing.TB, limit time.Duration, words string) (r patternResult, err error) {
 	t.Helper()
+	out, err := j.openMPIOut(t, limit, words)
+	if err != nil {
+		return r, err
+	}
+	return r, lastResult(out, &r)
+}
+
+// openMPIOut is openMPI and returns all that is printed.
+func (j *siteJob) openMPIOut(t testing.TB, limit time.Duration, words string) (out string, err error) {
+	t.Helper()
 	dir := t.TempDir()
 	agent := filepath.Join(dir, "agent")
 	if err := os.WriteFile(agent, []byte(openMPIAgent), 0o755); err != nil {
-		return r, err
+		return "", err
 	}
 	if j.gateways > 0 {
-		return r, errors.New("Open MPI needs a direct route")
+		return "", errors.New("Open MPI needs a direct route")
 	}
 	with := *j
 	with.on = 0
@@ -207,9 +224,9 @@ func (j *siteJob) openMPI(t testing.TB, limit time.Duration, words string) (r pa
 	const nets = "10.77.0.0/16"
 	run := []string{"mpirun.openmpi", "--mca", "plm_rsh_agent", agent, "--mca", "btl", "tcp,self", "--mca", "pml", "ob1", "--mca", "mpi_yield_when_idle", "1",
 		"--mca", "btl_tcp_if_include", nets, "--mca", "oob_tcp_if_include", nets, "--host", strings.Join(hosts, ","), "-np", fmt.Sprint(len(hosts)), openMPIPatterns(t)}
-	out, err := with.run(t, limit, append(run, strings.Fields(words)...)...)
-	if err != nil {
-		return r, err
+	command := append(run, strings.Fields(words)...)
+	if j.after != "" {
+		command = append([]string{"/bin/sh", "-c", `"$@" || exit; ` + j.after, "sh"}, command...)
 	}
-	return r, lastResult(out, &r)
+	return with.run(t, limit, command...)
 }

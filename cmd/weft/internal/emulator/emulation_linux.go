@@ -58,7 +58,7 @@ func run(o *options, commands [][]string) (int, error) {
 	if os.Geteuid() != 0 {
 		return cli.ExitFail, errors.New("creating network namespaces requires root")
 	}
-	if o.sites > 0 {
+	if o.hasSitesFile() {
 		var remove func()
 		var err error
 		if o.dir, remove, err = sitesDir(o.dir); err != nil {
@@ -138,7 +138,7 @@ func run(o *options, commands [][]string) (int, error) {
 			return append(env, frugal...)
 		},
 	}
-	if o.sites > 0 {
+	if o.hasSitesFile() {
 		if j.Sites, err = sites.Read(o.sitesFile()); err != nil {
 			return cli.ExitFail, err
 		}

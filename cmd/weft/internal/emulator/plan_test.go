@@ -190,6 +190,9 @@ leg s2 s3 key-file s2-s3.key associations 4
 			t.Error(err)
 		}
 	}
+	if none, _ := planned(t, "-sites", "2", "-wan", "9ms", "-gateways", "0", "-routed", "yes"); none.hasSitesFile() || !o.hasSitesFile() {
+		t.Error("want a sites file with gateways, and none without")
+	}
 	if at, err := f.Place("s3h2", 5); err != nil || at.Site.Number != 3 || at.Node != 2 {
 		t.Errorf("host s3h2 is at %+v, %v", at, err)
 	}

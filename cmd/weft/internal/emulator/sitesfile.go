@@ -114,12 +114,15 @@ func (o *options) writeSites(dir string) error {
 	return nil
 }
 
+// hasSitesFile reports whether there is a sites file: sites without gateways have none.
+func (o *options) hasSitesFile() bool { return o.sites > 0 && o.gateways > 0 }
+
 // sitesFile returns the path of the sites file.
 func (o *options) sitesFile() string { return filepath.Join(o.dir, sitesFileName) }
 
 // withSitesFile returns the commands with the path of the sites file for arguments that are @.
 func (o *options) withSitesFile(commands [][]string) [][]string {
-	if o.sites == 0 {
+	if !o.hasSitesFile() {
 		return commands
 	}
 	all := make([][]string, len(commands))
