@@ -8,7 +8,7 @@ import (
 	"github.com/weftstack/weft/internal/cli"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, program(), nil) }
+func TestMain(m *testing.M) { clitest.Main(m, program(), rank) }
 
 func TestWrongUseExitsWithTwo(t *testing.T) {
 	for _, args := range [][]string{{"dance"}, {"help", "dance"}, {"help", "run", "net"}} {
