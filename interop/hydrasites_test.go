@@ -93,7 +93,7 @@ func sentByClass(t *testing.T, status string) map[string]uint64 {
 	return sent
 }
 
-// TestHydraInSites runs the MPI test program under the launcher of MPICH, in two sites that an environment variable
+// TestHydraInSites runs an example under the launcher of MPICH, in two sites that an environment variable
 // names, and in a class of jobs.
 func TestHydraInSites(t *testing.T) {
 	bounded(t)
@@ -101,12 +101,12 @@ func TestHydraInSites(t *testing.T) {
 	if err != nil {
 		testenv.Lacking(t, "mpiexec.hydra not found: install Debian's mpich")
 	}
-	check := mainPackage(t, "mpicheck", "../mpi/internal/mpicheck")
+	halo := mainPackage(t, "halo", "../mpi/examples/halo")
 	file, status := localSites(t)
 	run := func(class string) (string, error) {
 		ctx, cancel := context.WithTimeout(within(t), commandTime)
 		defer cancel()
-		cmd := commandIn(ctx, hydra, "-n", "4", check)
+		cmd := commandIn(ctx, hydra, "-n", "4", halo)
 		cmd.Env = append(os.Environ(), sites.EnvFile+"="+file, sites.EnvClass+"="+class, "WEFT_ADDRS=127.0.0.1")
 		out, err := cmd.CombinedOutput()
 		return string(out), err
@@ -114,7 +114,7 @@ func TestHydraInSites(t *testing.T) {
 	for _, class := range []string{"", "bulk"} {
 		before := sentByClass(t, status)
 		out, err := run(class)
-		if err != nil || strings.Count(out, "verified ") != 17 {
+		if err != nil || !strings.Contains(out, "mean temperature is 13.178147") {
 			t.Errorf("class %q: %v\n%s", class, err, out)
 		}
 		after := sentByClass(t, status)
@@ -122,7 +122,7 @@ func TestHydraInSites(t *testing.T) {
 		if class != "" {
 			name, other = other, name
 		}
-		if after[name] < before[name]+1<<20 || after[other] != before[other] {
+		if after[name] < before[name]+10_000 || after[other] != before[other] {
 			t.Errorf("class %q: the gateway has sent %v before, and %v after", class, before, after)
 		}
 	}
@@ -131,21 +131,20 @@ func TestHydraInSites(t *testing.T) {
 	}
 }
 
-// TestMPIProgramsInSites runs the MPI test program and an example as jobs of weft run in two sites, on every transport.
+// TestMPIProgramsInSites runs the MPI test program as jobs of weft run in two sites, on every transport.
 func TestMPIProgramsInSites(t *testing.T) {
 	bounded(t)
 	check := mainPackage(t, "mpicheck", "../mpi/internal/mpicheck")
 	file, status := localSites(t)
-	for _, transport := range []string{"hybrid", "sctp", "tcp"} {
-		for _, mode := range []string{"piecewise", "chained"} {
-			before := sentByClass(t, status)["default"]
-			out, errs, code := weft(t, "run", "-n", "4", "-transport", transport, "-sites", file, "-mode", mode, check)
-			if code != 0 || !strings.Contains(out, fmt.Sprintf("4 ranks over %s: all verified", transport)) {
-				t.Errorf("%s, %s: status %d\n%s%s", transport, mode, code, out, errs)
-			}
-			if sent := sentByClass(t, status)["default"] - before; sent < 1<<20 {
-				t.Errorf("%s, %s: the gateway has sent %d bytes", transport, mode, sent)
-			}
+	for _, x := range [][2]string{{"hybrid", "piecewise"}, {"sctp", "chained"}, {"tcp", "lossy"}} {
+		transport, mode := x[0], x[1]
+		before := sentByClass(t, status)["default"]
+		out, errs, code := weft(t, "run", "-n", "4", "-transport", transport, "-sites", file, "-mode", mode, check)
+		if code != 0 || !strings.Contains(out, fmt.Sprintf("4 ranks over %s: all verified", transport)) {
+			t.Errorf("%s, %s: status %d\n%s%s", transport, mode, code, out, errs)
+		}
+		if sent := sentByClass(t, status)["default"] - before; sent < 1<<20 {
+			t.Errorf("%s, %s: the gateway has sent %d bytes", transport, mode, sent)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,8 @@ const (
 	unproven    = 256
 
 	redialMin, redialMax = 50 * time.Millisecond, time.Second
+	// redialNote is how often a failure to connect is logged that goes on for the same reason.
+	redialNote = time.Minute
 
 	// lanStreams are the streams of a leg between process and gateway, wanStreams of one
 	// between gateways.
@@ -72,6 +75,8 @@ func (s *station) listen(h host, t *sctp.Transport, port uint16, base sctp.Confi
 func (s *station) keepConnected(h host, ep *sctp.Endpoint, to sctp.Addr, key []byte, greeting frame.Greeting) {
 	s.tasks.Go(func() {
 		wait := redialMin
+		var said time.Time // when a failure was logged last
+		var why string     // which one
 		for s.ctx.Err() == nil {
 			began := time.Now()
 			err := s.connectOnce(h, ep, to, key, greeting)
@@ -81,7 +86,10 @@ func (s *station) keepConnected(h host, ep *sctp.Endpoint, to sctp.Addr, key []b
 			if s.ctx.Err() != nil {
 				return
 			}
-			s.note(slog.LevelInfo, "no leg to gateway", slog.String("addr", to.String()), slog.Any("error", err))
+			if now := time.Now(); why != fmt.Sprint(err) || now.Sub(said) >= redialNote {
+				said, why = now, fmt.Sprint(err)
+				s.note(slog.LevelInfo, "no leg to gateway", slog.String("addr", to.String()), slog.Any("error", err))
+			}
 			timer := time.NewTimer(wait)
 			select {
 			case <-timer.C:
