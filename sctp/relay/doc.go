@@ -15,7 +15,13 @@
 // # Gateways that die
 //
 // The origin keeps what the target has not confirmed. When a gateway dies flows take another gateway of their site,
-// from the first message that was not confirmed, and the target drops what it has; a gateway that returns is used again.
+// from the first message that was not confirmed, and the target drops what it has; a gateway that returns is used again. With NodeConfig.Direct there may be a path beside the
+// gateways, for the time when none is up. Mode Lossy keeps less, and ends a flow with ErrLost when a gateway has lost something.
+//
+// # Shares of a leg
+//
+// Flows take turns on a leg. Between gateways traffic classes do so first, by weight, and may have rates
+// (GatewayConfig.Classes, Peer.Rate); Peer.Associations has several associations share the flows.
 //
 // # Goroutines and time
 //
