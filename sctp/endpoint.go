@@ -156,6 +156,18 @@ func (e *Endpoint) Connect(ctx context.Context, peer Addr) (*Association, error)
 }
 
 func (e *Endpoint) connect(ctx context.Context, peer Addr) (*Association, error) {
+	a, err := e.begin(peer)
+	if err == nil {
+		err = a.waitUp(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// begin sends an INIT.
+func (e *Endpoint) begin(peer Addr) (*Association, error) {
 	if e.closed.Load() {
 		return nil, e.t.closedError()
 	}
@@ -199,9 +211,6 @@ func (e *Endpoint) connect(ctx context.Context, peer Addr) (*Association, error)
 		a.Abort("endpoint closed") // Close may have missed it
 	}
 	a.goCallbacks(a.flush())
-	if err := a.waitUp(ctx); err != nil {
-		return nil, err
-	}
 	return a, nil
 }
 

@@ -6,31 +6,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/netip"
 	"slices"
-	"syscall"
 )
-
-// readFailures is how many errors in a row, readRetry apart, end a connection of the
-// caller's that has no other way to say that it is of no more use.
-const readFailures = 100
-
-// isEnd reports whether err, of a read, is the end of the connection. Errors of the system's
-// sockets and passed deadlines are not; failures counts others in a row.
-func isEnd(err error, failures *int) bool {
-	if errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) {
-		return true
-	}
-	var errno syscall.Errno
-	var timeout interface{ Timeout() bool }
-	if errors.As(err, &errno) || errors.As(err, &timeout) && timeout.Timeout() {
-		*failures = 0
-		return false
-	}
-	*failures++
-	return *failures >= readFailures
-}
 
 // errComplete stands for the end of a connection when nothing is missing but the peer's SHUTDOWN
 // COMPLETE: everything is acknowledged, and the peer, which asked for the shutdown, closes its end of the

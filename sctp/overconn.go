@@ -70,21 +70,15 @@ type ConnConfig struct {
 // change addresses return ErrNotSupported. Errors of Client are those of [Endpoint.Connect], and
 // ErrConfig.
 func Client(ctx context.Context, conn net.Conn, cfg *ConnConfig) (*Association, error) {
-	return overConn(ctx, conn, cfg, func(e *Endpoint, port uint16) (*Association, error) {
-		a, err := e.connect(ctx, Addr{Addrs: []netip.AddrPort{udpio.ConnRemote}, Port: port})
-		if err == ErrExists { // the peer was faster
-			return e.accept(ctx.Done(), ctx)
-		}
-		return a, err
-	})
+	return overConn(ctx, conn, cfg, true)
 }
 
 // Server is like [Client], but waits for the peer to open the association.
 func Server(ctx context.Context, conn net.Conn, cfg *ConnConfig) (*Association, error) {
-	return overConn(ctx, conn, cfg, func(e *Endpoint, _ uint16) (*Association, error) { return e.accept(ctx.Done(), ctx) })
+	return overConn(ctx, conn, cfg, false)
 }
 
-func overConn(ctx context.Context, conn net.Conn, cfg *ConnConfig, open func(*Endpoint, uint16) (*Association, error)) (*Association, error) {
+func overConn(ctx context.Context, conn net.Conn, cfg *ConnConfig, client bool) (*Association, error) {
 	var c ConnConfig
 	if cfg != nil {
 		c = *cfg
@@ -102,7 +96,17 @@ func overConn(ctx context.Context, conn net.Conn, cfg *ConnConfig, open func(*En
 	var a *Association
 	if err == nil {
 		e.many.Store(false) // accept returns the association also in upcall mode
-		a, err = open(e, c.PeerPort)
+		if client {
+			a, err = e.begin(Addr{Addrs: []netip.AddrPort{udpio.ConnRemote}, Port: c.PeerPort})
+		}
+	}
+	// Only now is something received. An INIT that came before ours was sent would be answered with
+	// another tag than ours has, and pion/sctp then goes on with that.
+	t.sockets().list[0].mu.Unlock()
+	if err == nil && client {
+		err = a.waitUp(ctx)
+	} else if err == nil {
+		a, err = e.accept(ctx.Done(), ctx)
 	}
 	if err != nil {
 		t.Close()
@@ -185,7 +189,7 @@ func (t *Transport) startConnection(s *socket) {
 			return
 		}
 		t.count.writeErrors.Add(1)
-		if isEnd(err, &failures) && !t.demux.isClosed() {
+		if udpio.IsEnd(err, &failures) && !t.demux.isClosed() {
 			t.lose(s, err)
 		}
 	})

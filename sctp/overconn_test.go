@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -96,6 +97,73 @@ func TestOverConn(t *testing.T) {
 			})
 		}
 	}
+}
+
+// An INIT of the peer's that waits in the connection is answered after ours was sent, with the tag of ours: a peer
+// that takes the tag of whatever INIT ACK comes, and keeps it, has the right one then.
+func TestOverConnCrossingHasOneTag(t *testing.T) {
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			n := sctptest.NewNetwork(seed)
+			defer n.Close()
+			l := sctptest.Link{Delay: time.Millisecond}
+			a, b := n.NewConns(l, l)
+			type result struct {
+				a   *sctp.Association
+				err error
+			}
+			first := make(chan result, 1)
+			go func() {
+				y, err := sctp.Client(t.Context(), b, nil)
+				first <- result{y, err}
+			}()
+			time.Sleep(100 * time.Millisecond) // its INIT has come
+			var tags []uint32                  // Initiate Tags that were sent, in INIT and INIT ACK chunks
+			x, err := sctp.Client(t.Context(), a, &sctp.ConnConfig{Tap: func(e sctp.TapEvent) {
+				if chunk := e.Data[12]; e.Sent && (chunk == 1 || chunk == 2) {
+					tags = append(tags, binary.BigEndian.Uint32(e.Data[16:]))
+				}
+			}})
+			r := <-first
+			if err := errors.Join(err, r.err); err != nil {
+				t.Fatal(err)
+			}
+			if len(tags) < 2 || slices.Max(tags) != slices.Min(tags) {
+				t.Errorf("seed %d: tags %x, want an INIT and an INIT ACK with the same", seed, tags)
+			}
+			x.Abort("")
+			<-r.a.Done()
+			time.Sleep(time.Minute)
+		})
+	}
+}
+
+// An INIT that comes before Server is called waits for it.
+func TestOverConnServerAnswersEarlierINIT(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := sctptest.NewNetwork(1)
+		defer n.Close()
+		a, b := n.NewConns(sctptest.Link{}, sctptest.Link{})
+		go func() {
+			x, err := sctp.Client(t.Context(), a, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			<-x.Done()
+		}()
+		synctest.Wait()
+		start := time.Now()
+		y, err := sctp.Server(t.Context(), b, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(start); d > 0 {
+			t.Errorf("the association took %v, want no retransmission of the INIT", d)
+		}
+		y.Abort("")
+		time.Sleep(time.Minute)
+	})
 }
 
 // brokenConn fails with its k-th call, or blocks.

@@ -84,7 +84,7 @@ func (s *socket) readLoop() {
 		if s.t.demux.isClosed() || s.removed.Load() {
 			return
 		}
-		if isEnd(err, &failures) {
+		if udpio.IsEnd(err, &failures) {
 			s.t.lose(s, err)
 			return
 		}

@@ -117,6 +117,7 @@ func newTransport(cfg TransportConfig, conn *connection) (*Transport, error) {
 	for _, s := range list {
 		if conn != nil {
 			t.startConnection(s)
+			s.mu.Lock() // for overConn to unlock
 		}
 		t.readers.Add(1)
 		go s.readLoop()
