@@ -69,6 +69,7 @@ func (k *collective) perform() error {
 		err = k.run(k)
 	} else {
 		var alg *coll.Algorithm
+		k.Sites = k.comm.c.sites()
 		if alg, err = k.comm.c.Tuning().pick(&k.Schedule, k.kind, k.bytes); err == nil {
 			err = alg.Run(&k.Schedule)
 		}

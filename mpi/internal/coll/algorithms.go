@@ -37,6 +37,7 @@ var algorithms = [Kinds][]Algorithm{
 	Barrier: {
 		{Name: "dissemination", Run: barrierDissemination},
 		{Name: "tree", Run: barrierTree},
+		{Name: "sites", Run: barrierSites, can: severalSites},
 	},
 	Bcast: {
 		{Name: "binomial", Run: bcastBinomial},
@@ -44,11 +45,15 @@ var algorithms = [Kinds][]Algorithm{
 		{Name: "scatter-doubling", Run: bcastScatterDoubling, can: powerOfTwo},
 		{Name: "chain", Run: bcastChain},
 		{Name: "linear", Run: bcastLinear},
+		{Name: "sites", Run: bcastSites, can: severalSites},
+		{Name: "sites-split", Run: bcastSitesSplit, can: severalSites},
 	},
 	Reduce: {
 		{Name: "binomial", Run: reduceBinomial},
 		{Name: "rabenseifner", Run: reduceRabenseifner},
 		{Name: "linear", Run: reduceLinear, strict: true},
+		{Name: "sites", Run: reduceSites, can: orderedSites},
+		{Name: "sites-split", Run: reduceSitesSplit, can: commutingSites},
 	},
 	Allreduce: {
 		{Name: "doubling", Run: allreduceDoubling},
@@ -57,15 +62,19 @@ var algorithms = [Kinds][]Algorithm{
 		{Name: "reduce-bcast", Run: allreduceReduceBcast},
 		{Name: "linear", Run: allreduceLinear, strict: true},
 		{Name: "ordered", Run: allreduceOrdered, strict: true},
+		{Name: "sites", Run: allreduceSites, can: orderedSites},
+		{Name: "sites-split", Run: allreduceSitesSplit, can: commutingSites},
 	},
 	Gather: {
 		{Name: "binomial", Run: gatherBinomial},
 		{Name: "linear", Run: gatherLinear},
+		{Name: "sites", Run: gatherSites, can: severalSites},
 	},
 	Gatherv: {{Name: "linear", Run: gatherLinear}},
 	Scatter: {
 		{Name: "binomial", Run: scatterBinomial},
 		{Name: "linear", Run: scatterLinear},
+		{Name: "sites", Run: scatterSites, can: severalSites},
 	},
 	Scatterv: {{Name: "linear", Run: scatterLinear}},
 	Allgather: {
@@ -74,36 +83,46 @@ var algorithms = [Kinds][]Algorithm{
 		{Name: "ring", Run: allgatherRing},
 		{Name: "neighbor", Run: allgatherNeighbor, can: even},
 		{Name: "linear", Run: allgatherLinear},
+		{Name: "sites", Run: allgatherSites, can: severalSites},
+		{Name: "sites-split", Run: allgatherSitesSplit, can: severalSites},
 	},
 	Allgatherv: {
 		{Name: "ring", Run: allgatherRing},
 		{Name: "linear", Run: allgatherLinear},
+		{Name: "sites-split", Run: allgatherSitesSplit, can: severalSites},
 	},
 	Alltoall: {
 		{Name: "bruck", Run: alltoallBruck},
 		{Name: "pairwise", Run: AlltoallPairwise},
 		{Name: "linear", Run: alltoallLinear},
+		{Name: "sites", Run: alltoallSites, can: severalSites},
+		{Name: "sites-direct", Run: alltoallSitesDirect, can: severalSites},
 	},
 	Alltoallv: {
 		{Name: "pairwise", Run: AlltoallPairwise},
 		{Name: "linear", Run: alltoallLinear},
+		{Name: "sites-direct", Run: alltoallSitesDirect, can: severalSites},
 	},
 	ReduceScatter: {
 		{Name: "ordered", Run: reduceScatterOrdered, strict: true},
 		{Name: "pairwise", Run: reduceScatterPairwise, can: commutes},
 		{Name: "halving", Run: reduceScatterHalving, can: commutes},
+		{Name: "sites", Run: reduceScatterSites, can: commutingSites},
 	},
 	ReduceScatterBlock: {
 		{Name: "ordered", Run: reduceScatterOrdered, strict: true},
 		{Name: "pairwise", Run: reduceScatterPairwise, can: commutes},
 		{Name: "halving", Run: reduceScatterHalving, can: commutes},
+		{Name: "sites", Run: reduceScatterSites, can: commutingSites},
 	},
 	Scan: {
 		{Name: "linear", Run: scanLinear, strict: true},
 		{Name: "doubling", Run: scanDoubling},
+		{Name: "sites", Run: scanSites, can: runsOfSites},
 	},
 	Exscan: {
 		{Name: "linear", Run: exscanLinear, strict: true},
 		{Name: "doubling", Run: exscanDoubling},
+		{Name: "sites", Run: exscanSites, can: runsOfSites},
 	},
 }

@@ -4,6 +4,14 @@ package coll
 // down the same tree: 2(p-1) messages in all, the fewest possible, in 2 log2 p
 // steps.
 func barrierTree(s *Schedule) error {
+	if err := barrierUp(s); err != nil {
+		return err
+	}
+	return barrierDown(s)
+}
+
+// barrierUp returns at rank 0 when all ranks have called it.
+func barrierUp(s *Schedule) error {
 	bit := 1
 	for ; bit < s.Size && s.Rank&bit == 0; bit *= 2 {
 		if child := s.Rank + bit; child < s.Size {
@@ -12,12 +20,19 @@ func barrierTree(s *Schedule) error {
 			}
 		}
 	}
+	if s.Rank == 0 {
+		return nil
+	}
+	return s.Send(nil, s.Rank-bit)
+}
+
+// barrierDown returns when rank 0 has called it.
+func barrierDown(s *Schedule) error {
+	bit := 1
+	for ; bit < s.Size && s.Rank&bit == 0; bit *= 2 {
+	}
 	if s.Rank > 0 {
-		parent := s.Rank - bit
-		if err := s.Send(nil, parent); err != nil {
-			return err
-		}
-		if err := s.Recv(nil, parent); err != nil {
+		if err := s.Recv(nil, s.Rank-bit); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ type memComm struct {
 	links [][]chan []byte // by sender and receiver
 	op    op.Reducer
 	recvs []startedRecv
+	cross *crossings // nil: not counted
 }
 
 type startedRecv struct {
@@ -24,6 +25,7 @@ type startedRecv struct {
 
 func (m *memComm) Send(b []byte, dst int) error {
 	if dst != ProcNull {
+		m.cross.count(m.rank, dst, len(b))
 		m.links[m.rank][dst] <- bytes.Clone(b)
 	}
 	return nil
@@ -102,7 +104,7 @@ func TestAlgorithms(t *testing.T) {
 						}
 						for _, elems := range elems {
 							for _, fused := range []bool{false, true} {
-								runAlgorithm(t, kind, &alg, size, size/2, red, 2*elems, fused)
+								runAlgorithm(t, kind, &alg, size, size/2, red, 2*elems, fused, nil)
 							}
 						}
 					}
@@ -113,20 +115,23 @@ func TestAlgorithms(t *testing.T) {
 }
 
 // runAlgorithm performs one collective with blocks, or buffers, of n bytes.
-func runAlgorithm(t *testing.T, kind Kind, alg *Algorithm, size, root int, red op.Reducer, n int, fused bool) {
+func runAlgorithm(t *testing.T, kind Kind, alg *Algorithm, size, root int, red op.Reducer, n int, fused bool, cross *crossings) {
 	t.Helper()
 	links := make([][]chan []byte, size)
 	for r := range links {
 		links[r] = make([]chan []byte, size)
 		for i := range links[r] {
-			links[r][i] = make(chan []byte, 2*size+n/chainSegment)
+			links[r][i] = make(chan []byte, 4*size+n/chainSegment)
 		}
 	}
 	schedules := make([]*Schedule, size)
 	var all sync.WaitGroup
 	for r := range size {
-		s := &Schedule{Comm: &memComm{rank: r, links: links, op: red}, Rank: r, Size: size, Root: root, Block: n,
+		s := &Schedule{Comm: &memComm{rank: r, links: links, op: red, cross: cross}, Rank: r, Size: size, Root: root, Block: n,
 			Op: red, Elem: 2, Fused: fused}
+		if cross != nil {
+			s.Sites = cross.sites
+		}
 		if kind == Barrier {
 			s.Block = 0
 		}

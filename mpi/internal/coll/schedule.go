@@ -53,9 +53,12 @@ type Schedule struct {
 	Elem int // bytes of an element
 	// Fused is true if SendrecvReduce may combine with Op.
 	Fused bool
+	// Sites is nil unless the ranks are at several sites.
+	Sites *Sites
 
 	scratch []*bufpool.Buffer
-	in      []byte // scratch memory of sendrecvReduce
+	in      []byte    // scratch memory of sendrecvReduce
+	inner   *siteComm // of atSite; nil until it is first called
 }
 
 // Layout says where the blocks of the ranks lie in a buffer, in bytes.
@@ -83,7 +86,11 @@ func (s *Schedule) Release() {
 		b.Put()
 		s.scratch[i] = nil
 	}
-	*s = Schedule{scratch: s.scratch[:0]}
+	if s.inner != nil {
+		s.inner.Release()
+		s.inner.outer, s.inner.ranks = nil, nil
+	}
+	*s = Schedule{scratch: s.scratch[:0], inner: s.inner}
 }
 
 // SendBlock returns the block of rank i in the send buffer.
