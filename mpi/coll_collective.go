@@ -165,6 +165,12 @@ func (m *collComm) StartSend(b []byte, dst int) error {
 	return m.started(startedMessage{r, dst, -1}, err)
 }
 
+// StartSendAwaited implements coll.Comm.
+func (m *collComm) StartSendAwaited(b []byte, dst int) error {
+	r, err := m.c.comm.IsendAwaited(m.slot, p2p.SendStandard, b, dst, m.tag)
+	return m.started(startedMessage{r, dst, -1}, err)
+}
+
 // StartRecv implements coll.Comm.
 func (m *collComm) StartRecv(b []byte, src int) error {
 	r, err := m.c.comm.Irecv(m.slot, b, src, m.tag)

@@ -95,6 +95,7 @@ func (c *Comm) interBarrier(ctx context.Context) (*collective, error) {
 }
 
 func (c *Comm) interBcast(ctx context.Context, b checked, root int) (*collective, error) {
+	defer c.local.coll.take(1)()
 	k, err := c.prepare(ctx, CollBcast, b, len(b.recv))
 	if err != nil {
 		return nil, err
@@ -102,11 +103,19 @@ func (c *Comm) interBcast(ctx context.Context, b checked, root int) (*collective
 	if err := k.interRoot(root); err != nil {
 		return k.refuse(err)
 	}
+	to := c.local.comm.Peers
+	switch root {
+	case ProcNull:
+		k.run = func(*collective) error { return nil }
+		return k, nil
+	case Root:
+		to = c.comm.Peers
+	}
+	if c.sitesApart() && len(to) > 1 {
+		return c.interBcastSites(ctx, k)
+	}
 	k.run = func(k *collective) error {
-		switch k.Root {
-		case ProcNull:
-			return nil
-		case Root:
+		if k.Root == Root {
 			for r := range k.Size {
 				if err := k.StartSend(k.RecvBuf, r); err != nil {
 					return err
@@ -181,6 +190,7 @@ func betweenGroups(k *collective) error {
 }
 
 func (c *Comm) interAllgather(ctx context.Context, kind Coll, b checked, counts, displs []int) (*collective, error) {
+	defer c.local.coll.take(2)()
 	k, err := c.prepare(ctx, kind, b, 0)
 	if err != nil {
 		return nil, err
@@ -191,6 +201,8 @@ func (c *Comm) interAllgather(ctx context.Context, kind Coll, b checked, counts,
 		}
 	} else if k.Block = len(k.RecvBuf) / k.Size; k.Block*k.Size != len(k.RecvBuf) || k.Block%k.Elem != 0 {
 		return k.refuse(wrongLength("recv", len(k.RecvBuf), k.Block*k.Size))
+	} else if c.sitesApart() && len(c.group)+len(c.remote) > 2 {
+		return c.interAllgatherSites(ctx, k)
 	}
 	k.run = func(k *collective) error {
 		for r := range k.Size {

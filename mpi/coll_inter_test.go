@@ -70,7 +70,57 @@ func wantInts(what string, got, want []int, err error) error {
 	return nil
 }
 
-func TestInterCollectives(t *testing.T) {
+func TestInterCollectives(t *testing.T) { interCollectives(t) }
+
+// TestInterCollectivesOfSites is TestInterCollectives with groups at one site each, at sites of which they share
+// one, and with a group at two sites.
+func TestInterCollectivesOfSites(t *testing.T) {
+	for _, sites := range []string{"ABABA", "ABBBA", "ABACA"} {
+		t.Run(sites, func(t *testing.T) { interCollectives(t, atSites(sites)) })
+	}
+}
+
+// TestInterCollectivesCrossOnce counts what crosses between two groups at different sites: the buffer of a
+// broadcast once, and in an allgather the blocks of a group once.
+func TestInterCollectivesCrossOnce(t *testing.T) {
+	const n, bytes = 5, 4096
+	runInter(t, n, func(ctx context.Context, w *World, c *Comm) error {
+		far := func() (sum uint64) {
+			for r, p := range w.Stats().Peers {
+				if r%2 != w.Rank()%2 {
+					sum += p.Collective.Bytes
+				}
+			}
+			return sum
+		}
+		x := &interRank{ctx: ctx, c: c, odd: w.Rank() % 2, size: [2]int{3, 2}}
+		before := far()
+		if err := Bcast(ctx, c, make([]byte, bytes), x.root(1)); err != nil {
+			return err
+		}
+		want := uint64(0)
+		if x.root(1) == Root {
+			want = bytes
+		}
+		if got := far() - before; got != want {
+			return fmt.Errorf("%d bytes sent to the other site by Bcast, want %d", got, want)
+		}
+		before, want = far(), 0
+		if err := Allgather(ctx, c, make([]byte, bytes), make([]byte, bytes*c.RemoteSize())); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			want = uint64(bytes * c.Size())
+		}
+		if got := far() - before; got != want {
+			return fmt.Errorf("%d bytes sent to the other site by Allgather, want %d", got, want)
+		}
+		return nil
+	}, atSites("ABABA"))
+}
+
+func interCollectives(t *testing.T, opts ...Option) {
+	t.Helper()
 	const n = 5
 	runInter(t, n, func(ctx context.Context, w *World, c *Comm) error {
 		x := &interRank{ctx: ctx, c: c, odd: w.Rank() % 2, size: [2]int{3, 2}}
@@ -83,7 +133,7 @@ func TestInterCollectives(t *testing.T) {
 			return err
 		}
 		return x.together()
-	})
+	}, opts...)
 }
 
 // rooted checks the collectives that go from, or to, rank root of the even

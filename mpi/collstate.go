@@ -12,6 +12,7 @@ type collState struct {
 	calls atomic.Uint32 // collectives started
 	table atomic.Pointer[Tuning]
 	sites atomic.Pointer[coll.Sites] // of the ranks that messages go to; nil: not asked for yet
+	apart atomic.Int32               // see sitesApart; 0: not asked for yet
 }
 
 // nextTag returns the tag of the next collective. Ranks start the collectives

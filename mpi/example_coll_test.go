@@ -140,7 +140,7 @@ func ExampleParseTuning() {
 	fmt.Println(mpi.Algorithms(mpi.CollBcast))
 	// Output:
 	// allreduce ring 4 65536 true
-	// [binomial scatter-ring scatter-doubling chain linear]
+	// [binomial scatter-ring scatter-doubling chain linear sites sites-split]
 }
 
 // The columns of a matrix that is stored by rows are sent as they lie.

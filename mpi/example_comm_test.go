@@ -270,3 +270,25 @@ func ExampleNewWeightedGraph() {
 	// from [2] weight [20]
 	// <nil>
 }
+
+// Ranks of RunLocal play two sites: each of them learns who is at its own.
+func ExampleWithSite() {
+	site := func(rank int) string { return []string{"lyon", "tokyo"}[rank/2] }
+	err := mpi.RunLocal(context.Background(), 4, func(ctx context.Context, w *mpi.World) error {
+		near, err := w.Comm().SplitType(ctx, mpi.SplitBySite, 0, nil)
+		if err != nil {
+			return err
+		}
+		defer near.Free()
+		if w.Rank() == 3 {
+			far, err := w.Comm().SiteOf(0)
+			fmt.Printf("%d ranks in %s; rank 0 is in %s\n", near.Size(), near.Info()[mpi.InfoSite], far)
+			return err
+		}
+		return nil
+	}, mpi.WithSite(site))
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output: 2 ranks in tokyo; rank 0 is in lyon
+}

@@ -12,7 +12,7 @@ var interTransports = []string{TransportInproc, TransportTCP, TransportSCTP, Tra
 
 // runInter runs f on n ranks over each transport, with an intercommunicator
 // of the even and the odd ones. In the latter the order is reversed.
-func runInter(t *testing.T, n int, f func(ctx context.Context, w *World, c *Comm) error) {
+func runInter(t *testing.T, n int, f func(ctx context.Context, w *World, c *Comm) error, opts ...Option) {
 	t.Helper()
 	for _, tr := range interTransports {
 		t.Run("transport="+tr, func(t *testing.T) {
@@ -24,7 +24,7 @@ func runInter(t *testing.T, n int, f func(ctx context.Context, w *World, c *Comm
 					return err
 				}
 				return f(ctx, w, c)
-			}, overTransport(tr)); err != nil {
+			}, append(opts, overTransport(tr))...); err != nil {
 				t.Error(err)
 			}
 		})

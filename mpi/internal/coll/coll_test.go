@@ -64,6 +64,8 @@ func (m *memComm) SendrecvReduce(sb []byte, dst int, acc, mine []byte, src int, 
 
 func (m *memComm) StartSend(b []byte, dst int) error { return m.Send(b, dst) }
 
+func (m *memComm) StartSendAwaited(b []byte, dst int) error { return m.Send(b, dst) }
+
 func (m *memComm) StartRecv(b []byte, src int) error {
 	m.recvs = append(m.recvs, startedRecv{b, src})
 	return nil

@@ -27,10 +27,13 @@ type Comm interface {
 	// true if that comes from lower ranks, which makes it the left operand. sb must not overlap acc.
 	SendrecvReduce(sb []byte, dst int, acc, mine []byte, src int, lower bool) error
 	// StartSend and StartRecv start what Send and Recv do. Wait waits for all that was started.
-	// After an error of one of the three, what was started has ended.
+	// After an error of one of them, what was started has ended.
 	StartSend(b []byte, dst int) error
 	StartRecv(b []byte, src int) error
 	Wait() error
+	// StartSendAwaited is StartSend, with a copy of b if the transport takes one, so that Wait does
+	// not last until the other end has acknowledged b.
+	StartSendAwaited(b []byte, dst int) error
 }
 
 // ProcNull is the rank of no process.

@@ -91,6 +91,10 @@ func (m *siteComm) StartSend(b []byte, dst int) error { return m.outer.StartSend
 func (m *siteComm) StartRecv(b []byte, src int) error { return m.outer.StartRecv(b, m.rank(src)) }
 func (m *siteComm) Wait() error                       { return m.outer.Wait() }
 
+func (m *siteComm) StartSendAwaited(b []byte, dst int) error {
+	return m.outer.StartSendAwaited(b, m.rank(dst))
+}
+
 func (m *siteComm) Sendrecv(sb []byte, dst int, rb []byte, src int) error {
 	return m.outer.Sendrecv(sb, m.rank(dst), rb, m.rank(src))
 }
@@ -110,18 +114,19 @@ func (s *Schedule) leader(site int) int {
 
 // farSegment is the length in bytes of the messages that longer ones to another site are cut into:
 // below the eager limit, so that they cross at once instead of after a rendezvous, which takes
-// two more crossings.
-const farSegment = 128 << 10
+// two more crossings; and short enough for transports to copy, so that no rank waits for their
+// acknowledgement.
+const farSegment = 64 << 10
 
 // startSendFar and startRecvFar start what sends b to a rank at another site, and receives it.
 func (s *Schedule) startSendFar(b []byte, dst int) error {
 	for len(b) > farSegment {
-		if err := s.StartSend(b[:farSegment], dst); err != nil {
+		if err := s.StartSendAwaited(b[:farSegment], dst); err != nil {
 			return err
 		}
 		b = b[farSegment:]
 	}
-	return s.StartSend(b, dst)
+	return s.StartSendAwaited(b, dst)
 }
 
 func (s *Schedule) startRecvFar(b []byte, src int) error {

@@ -142,7 +142,7 @@ func (c *crossings) check(t *testing.T, what string, kind Kind, name string, roo
 			if got := c.bytes[from][to]; got != want {
 				t.Errorf("%s: %d bytes from site %d to %d, want %d", what, got, from, to, want)
 			}
-			most := 1
+			most := max(1, (want+farSegment-1)/farSegment)
 			switch a, b := len(c.sites.Ranks[from]), len(c.sites.Ranks[to]); {
 			case kind == ReduceScatter || kind == ReduceScatterBlock:
 				most = b

@@ -47,8 +47,22 @@ func (c *Comm) Isend(s Slot, mode SendMode, b []byte, dst, tag int) (*Request, e
 	return r, nil
 }
 
+// IsendAwaited is Isend for a caller that is about to wait until b is free: as blocking sends do, it
+// copies longer bodies, because one that is referenced is free only after a round trip.
+func (c *Comm) IsendAwaited(s Slot, mode SendMode, b []byte, dst, tag int) (*Request, error) {
+	r := GetRequest(c.Engine)
+	if err := c.beginSend(r, s, mode, b, dst, tag, true); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
 // BeginSend makes r a nonblocking send. If it returns an error, r must not be used again.
 func (c *Comm) BeginSend(r *Request, s Slot, mode SendMode, b []byte, dst, tag int) error {
+	return c.beginSend(r, s, mode, b, dst, tag, false)
+}
+
+func (c *Comm) beginSend(r *Request, s Slot, mode SendMode, b []byte, dst, tag int, blocks bool) error {
 	if dst == ProcNull {
 		if err := c.Usable(); err != nil {
 			return err
@@ -60,7 +74,7 @@ func (c *Comm) BeginSend(r *Request, s Slot, mode SendMode, b []byte, dst, tag i
 	if err := c.CheckPeer(s, dst); err != nil {
 		return err
 	}
-	done, err := c.startSend(r, s, mode, b, dst, tag, false)
+	done, err := c.startSend(r, s, mode, b, dst, tag, blocks)
 	if done && err == nil {
 		r.Complete(nil)
 	}
