@@ -136,18 +136,6 @@ func (p *siteProcess) control(line string) (string, error) {
 	return p.in.Text(), nil
 }
 
-// pattern runs a pattern of patterns_test.go and returns its result.
-func (j *siteJob) pattern(t testing.TB, limit time.Duration, words string) (r patternResult, err error) {
-	t.Helper()
-	with := *j
-	with.env = append([]string{envPattern + "=" + words, "WEFT_TRANSPORT=sctp"}, j.env...)
-	out, err := with.run(t, limit, os.Args[0])
-	if err != nil {
-		return r, err
-	}
-	return r, lastResult(out, &r)
-}
-
 // lastResult decodes the last line of an output that has seconds.
 func lastResult(out string, to any) error {
 	for _, line := range slices.Backward(strings.Split(strings.TrimSpace(out), "\n")) {

@@ -40,7 +40,8 @@ on. The parameters above are those of the LANs. All of a site shares its link to
 whose parameters -wan gives: a rate, the delay from site to site, and others by name.
 The address of host H of site S is 10.77.S.H, that of gateway G 10.77.S.(255-G) and, in
 WAN W, 198.18.W.(16*S+G). A sites file and keys for it are written, and a weft gateway
-runs on each gateway host, unless there are none (-gateways 0 -routed yes). The environment of the commands also has WEFT_NET_SITE,
+runs on each gateway host, unless there are none (-gateways 0 -routed yes). The
+environment of the commands also has WEFT_NET_SITE,
 WEFT_NET_NODE and WEFT_NET_GATEWAYS (their namespaces), and tells programs of package mpi
 where they are, as weft run -sites does. An argument of a command that is just @ becomes
 the path of the sites file.
