@@ -14,7 +14,8 @@ const MaxFailures = 100
 // IsEnd reports whether err, of a read or write, is the end of the connection. Errors of the system's
 // sockets and passed deadlines are not; failures counts others in a row.
 func IsEnd(err error, failures *int) bool {
-	if errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) {
+	if errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return true
 	}
 	var errno syscall.Errno
