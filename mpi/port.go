@@ -3,6 +3,7 @@ package mpi
 import (
 	"context"
 	"fmt"
+	"net"
 	"strconv"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // Connections between jobs that were started separately (MPI-4.1, Section 11.9). A port is a TCP
-// address, whatever the transport, and a secret: a process that knows its name may connect.
+// address, whatever the transport, between sites one for gateways too, and a secret: a process that knows its name may connect.
 
 // Limits of ports.
 const (
@@ -36,7 +37,22 @@ func (w *World) OpenPort() (string, error) {
 	if err := w.usable(); err != nil {
 		return "", err
 	}
-	return w.ports.Open(w.opts.addr().Addr())
+	if t, ok := w.transport.(*sitesTransport); ok {
+		return t.openPort()
+	}
+	ln, addr, err := dynamic.ListenTCP(w.opts.addr().Addr())
+	if err != nil {
+		return "", err
+	}
+	return w.ports.Open(addr, ln)
+}
+
+// dialPort connects to the address in the name of a port.
+func (w *World) dialPort(ctx context.Context, addr string) (net.Conn, error) {
+	if t, ok := w.transport.(*sitesTransport); ok {
+		return t.dialPort(ctx, addr)
+	}
+	return dynamic.DialTCP(ctx, directOf(addr))
 }
 
 // ClosePort closes a port (MPI_Close_port). Calls of [Comm.Accept] and [Comm.Connect] that wait at
@@ -81,7 +97,7 @@ func (c *Comm) Connect(ctx context.Context, port string, root int, info Info) (*
 			}
 			wait = time.Duration(n) * time.Second
 		}
-		return dynamic.Dial(ctx, port, wait)
+		return dynamic.Dial(ctx, port, wait, c.w.dialPort)
 	})
 	c.leave(t, "Comm.Connect", root, 0, 0, err)
 	return d, c.raise(err)

@@ -3,6 +3,7 @@ package mpi
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -319,4 +320,111 @@ func TestSitesFile(t *testing.T) {
 			t.Errorf("%s: file of %d bytes, %v", tt.name, len(b), err)
 		}
 	}
+}
+
+// Spawned ranks are at the sites of the first ones, and reach all of them; the roots connect through gateways, too.
+func TestSitesSpawn(t *testing.T) {
+	for _, tt := range siteLayouts {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				net := sctptest.NewNetwork(1)
+				defer net.Close()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				const kids = 4
+				worker := func(ctx context.Context, w *World, _ []string) error {
+					p := w.Parent()
+					for r := range p.RemoteSize() {
+						b := make([]byte, 50_000)
+						if _, err := Recv(ctx, p, b, r, 1); err != nil {
+							return err
+						}
+						if err := checkPattern(b, 10*r+w.Rank()); err != nil {
+							return err
+						}
+						if err := Send(ctx, p, b[:100], r, 2); err != nil {
+							return err
+						}
+					}
+					sum := []int{w.Rank()}
+					if err := Allreduce(ctx, w.Comm(), sum, sum, Sum[int]); err != nil || sum[0] != kids*(kids-1)/2 {
+						return fmt.Errorf("sum of the ranks %d, %v", sum[0], err)
+					}
+					return p.Disconnect(ctx)
+				}
+				opts := append(virtualSites(net, tt.opts), WithProgram("worker", worker),
+					WithSite(func(rank int) string { return tt.sites[rank : rank+1] }))
+				err := RunLocal(ctx, len(tt.sites), func(ctx context.Context, w *World) error {
+					c := w.Comm()
+					d, err := c.Spawn(ctx, Command{Path: "worker", N: kids}, 2)
+					if err != nil {
+						return err
+					}
+					for k := range kids {
+						b := make([]byte, 50_000)
+						pattern(b, 10*c.Rank()+k)
+						if err := Send(ctx, d, b, k, 1); err != nil {
+							return err
+						}
+					}
+					for k := range kids {
+						b := make([]byte, 100)
+						if _, err := Recv(ctx, d, b, k, 2); err != nil {
+							return err
+						}
+						if s, err := d.SiteOf(k); err != nil || s != tt.sites[k:k+1] {
+							return fmt.Errorf("process %d is at site %q, %v", k, s, err)
+						}
+					}
+					return d.Disconnect(ctx)
+				}, opts...)
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// Two groups of ranks at different sites connect at a port, which is reached through gateways only.
+func TestSitesPort(t *testing.T) {
+	runSites(t, func(ctx context.Context, w *World) error {
+		c := w.Comm()
+		half, err := c.Split(ctx, c.Rank()%2, 0)
+		if err != nil {
+			return err
+		}
+		name := make([]byte, MaxPortName)
+		if c.Rank() == 0 {
+			s, err := w.OpenPort()
+			if err != nil {
+				return err
+			}
+			copy(name, s)
+		}
+		if err := Bcast(ctx, c, name, 0); err != nil {
+			return err
+		}
+		port := string(bytes.TrimRight(name, "\x00"))
+		var d *Comm
+		if c.Rank()%2 == 0 {
+			d, err = half.Accept(ctx, port, 0)
+		} else {
+			d, err = half.Connect(ctx, port, 0, nil)
+		}
+		if err != nil {
+			return err
+		}
+		x := []int{-1}
+		if _, err := Sendrecv(ctx, d, []int{c.Rank()}, half.Rank(), 1, x, half.Rank(), 1); err != nil {
+			return err
+		}
+		if x[0] != c.Rank()^1 {
+			return fmt.Errorf("rank %d got %d", c.Rank(), x[0])
+		}
+		if _, err := half.Connect(ctx, port+"0", 0, nil); !errors.Is(err, ErrPort) {
+			return fmt.Errorf("connecting to a port with a wrong key: %w", err)
+		}
+		return nil
+	})
 }

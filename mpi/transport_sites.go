@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/weftstack/weft/internal/sites"
+	"github.com/weftstack/weft/mpi/internal/dynamic"
 	"github.com/weftstack/weft/mpi/internal/handshake"
 	"github.com/weftstack/weft/mpi/internal/localsites"
 	"github.com/weftstack/weft/mpi/internal/p2p"
@@ -132,6 +136,38 @@ func (t *sitesTransport) connectRemote(ctx context.Context, m *linkSetup, number
 	}
 	h, hello := m.connector(number)
 	return t.station.Dial(a, m.id, number, h, hello)
+}
+
+// openPort opens a port that processes of other sites reach through gateways, and others by TCP, but not if the network is
+// a simulated one.
+func (t *sitesTransport) openPort() (string, error) {
+	ln, number, err := t.station.Listen()
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrPort, err)
+	}
+	lns, addr := []net.Listener{ln}, ""
+	if t.w.opts.sctp.conns == nil {
+		if ln, addr, err = dynamic.ListenTCP(t.w.opts.addr().Addr()); err != nil {
+			_ = lns[0].Close()
+			return "", err
+		}
+		lns = append(lns, ln)
+	}
+	return t.w.ports.Open(gateway.JoinAddress(addr, t.w.opts.place)+portMark+strconv.Itoa(int(number)), lns...)
+}
+
+// portMark is what the number of a listener of the station follows in the address of a port.
+const portMark = "#"
+
+// dialPort connects to the address of a port.
+func (t *sitesTransport) dialPort(ctx context.Context, addr string) (net.Conn, error) {
+	at, s, _ := strings.Cut(addr, portMark)
+	direct, job, a := gateway.SplitAddress(at)
+	number, err := strconv.ParseUint(s, 10, 16)
+	if own := t.w.opts.place; err != nil || job != own.Job || a.Site == own.Site && direct != "" {
+		return dynamic.DialTCP(ctx, direct)
+	}
+	return t.station.Open(ctx, a, uint16(number))
 }
 
 // close implements jobTransport.

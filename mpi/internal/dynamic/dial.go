@@ -13,8 +13,10 @@ import (
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
-// Dial connects to a port and waits for an Accept.
-func Dial(ctx context.Context, name string, wait time.Duration) (*RootConn, error) {
+// Dial connects to a port and waits for an Accept. dial makes a connection to the address that the port was opened with.
+func Dial(
+	ctx context.Context, name string, wait time.Duration, dial func(context.Context, string) (net.Conn, error),
+) (*RootConn, error) {
 	addr, key, err := parsePort(name)
 	if err != nil {
 		return nil, err
@@ -22,8 +24,7 @@ func Dial(ctx context.Context, name string, wait time.Duration) (*RootConn, erro
 	limit := fmt.Errorf("%w: nobody accepted within %v", mpierr.ErrPort, wait)
 	ctx, cancel := context.WithTimeoutCause(ctx, wait, limit)
 	defer cancel()
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", addr)
+	conn, err := dial(ctx, addr)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", mpierr.ErrPort, ctxconn.Cause(ctx, err))
 	}

@@ -44,25 +44,34 @@ type Ports struct {
 	open map[string]*port
 }
 
-// Open opens a port at a local address and returns its name.
-func (s *Ports) Open(addr netip.Addr) (string, error) {
-	p := &port{key: make([]byte, portKeyLen), waiting: make(chan net.Conn, MaxWaiting), closed: make(chan struct{})}
+// ListenTCP returns a listener for Open at a local address, and the address that DialTCP takes.
+func ListenTCP(addr netip.Addr) (net.Listener, string, error) {
+	ln, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(addr, 0)))
+	if err != nil {
+		return nil, "", fmt.Errorf("%w: %w", mpierr.ErrPort, err)
+	}
+	return ln, ln.Addr().String(), nil
+}
+
+// Open opens a port with listeners, which it closes, also after an error, and returns its name. addr is where the
+// listeners are found by the function that is given to Dial; it has no slash behind the last one of its own.
+func (s *Ports) Open(addr string, lns ...net.Listener) (name string, err error) {
+	p := &port{lns: lns, key: make([]byte, portKeyLen), waiting: make(chan net.Conn, MaxWaiting), closed: make(chan struct{})}
 	_, _ = rand.Read(p.key) // never fails
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.open) >= MaxPorts {
+		p.close()
 		return "", fmt.Errorf("%w: more than %d ports", mpierr.ErrLimit, MaxPorts)
-	}
-	var err error
-	if p.ln, err = net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(addr, 0))); err != nil {
-		return "", fmt.Errorf("%w: %w", mpierr.ErrPort, err)
 	}
 	if s.open == nil {
 		s.open = make(map[string]*port)
 	}
-	name := portScheme + p.ln.Addr().String() + "/" + hex.EncodeToString(p.key)
+	name = portScheme + addr + "/" + hex.EncodeToString(p.key)
 	s.open[name] = p
-	go p.listen()
+	for _, ln := range lns {
+		go p.listen(ln)
+	}
 	return name, nil
 }
 
@@ -106,7 +115,7 @@ func (s *Ports) Take(ctx context.Context, name string, over <-chan struct{}) (*R
 
 // port is an open port.
 type port struct {
-	ln      *net.TCPListener
+	lns     []net.Listener
 	key     []byte
 	waiting chan net.Conn
 	closed  chan struct{}
@@ -116,7 +125,9 @@ type port struct {
 func (p *port) close() {
 	p.once.Do(func() {
 		close(p.closed)
-		_ = p.ln.Close()
+		for _, ln := range p.lns {
+			_ = ln.Close()
+		}
 		for {
 			select {
 			case c := <-p.waiting:
@@ -135,19 +146,25 @@ func parsePort(name string) (addr string, key []byte, err error) {
 	if !ok || at < 0 || len(name) > MaxPortName {
 		return "", nil, fmt.Errorf("%w: %.40q is not the name of a port", mpierr.ErrPort, name)
 	}
-	ap, err := netip.ParseAddrPort(rest[:at])
-	if err == nil {
-		key, err = hex.DecodeString(rest[at+1:])
-	}
-	if err != nil || len(key) != portKeyLen || ap.Port() == 0 {
+	key, err = hex.DecodeString(rest[at+1:])
+	if err != nil || len(key) != portKeyLen {
 		return "", nil, fmt.Errorf("%w: %.40q is not the name of a port", mpierr.ErrPort, name)
 	}
-	return ap.String(), key, nil
+	return rest[:at], key, nil
+}
+
+// DialTCP connects to the address of a port that ListenTCP has opened.
+func DialTCP(ctx context.Context, addr string) (net.Conn, error) {
+	if ap, err := netip.ParseAddrPort(addr); err != nil || ap.Port() == 0 {
+		return nil, fmt.Errorf("%w: %.40q is not the address of a port", mpierr.ErrPort, addr)
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", addr)
 }
 
 // listen accepts connections of processes that know the key.
-func (p *port) listen() {
-	_ = handshake.Server.Serve(context.Background(), p.ln, func(c net.Conn, proven func() bool) { // until p is closed
+func (p *port) listen(ln net.Listener) {
+	_ = handshake.Server.Serve(context.Background(), ln, func(c net.Conn, proven func() bool) { // until p is closed
 		if handshake.Run(c, handshake.Accept(handshake.Params{Key: p.key, Size: 2}, nil), nil) == nil && proven() &&
 			!p.queue(c) {
 			_ = c.Close()

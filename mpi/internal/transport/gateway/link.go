@@ -68,7 +68,7 @@ type total struct {
 func newLink(p *pair, id uint32) *Link {
 	return &Link{
 		pair: p, id: id, number: -1, sent: make([]atomic.Uint64, 1+maxFlows),
-		got:  make([]uint64, 1+p.station.maxStream()),
+		got:  make([]uint64, 1+maxFlows),
 		down: make(chan struct{}),
 	}
 }

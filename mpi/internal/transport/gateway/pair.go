@@ -49,7 +49,7 @@ type pair struct {
 }
 
 func newPair(s *Station, to relay.Address) *pair {
-	p := &pair{station: s, to: to, flows: make([]atomic.Pointer[flow], 1+maxFlows), receivers: make([]*relay.Receiver, s.maxStream()+1)}
+	p := &pair{station: s, to: to, flows: make([]atomic.Pointer[flow], 1+maxFlows), receivers: make([]*relay.Receiver, 1+maxFlows)}
 	p.links.Store(new([]*Link))
 	return p
 }
@@ -67,7 +67,7 @@ func (p *pair) flow(number int) (*flow, error) {
 	if p.failed != nil {
 		return nil, p.failed
 	}
-	s, err := p.station.node.Sender(p.to, uint16(number))
+	s, err := p.station.node.Load().Sender(p.to, uint16(number))
 	if err != nil {
 		return nil, p.station.explain(p.to, err)
 	}

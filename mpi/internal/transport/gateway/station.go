@@ -26,10 +26,13 @@ const (
 // Station is the end of a process for all links to other sites. It is safe for concurrent use.
 type Station struct {
 	cfg   Config
-	node  *relay.Node
-	flows atomic.Int32 // to each process, but for flow 0
+	node  atomic.Pointer[relay.Node] // nil until a gateway has answered
+	flows atomic.Int32               // to each process, but for flow 0
 	mode  relay.Mode
 	stop  chan struct{}
+	ctx   context.Context // of connections; ends with Close
+	end   context.CancelFunc
+	conns conns
 	tasks sync.WaitGroup
 	up    chan struct{} // closed when all links to ranks are up, or one has failed
 
@@ -52,12 +55,13 @@ func New(ctx context.Context, cfg Config) (*Station, error) {
 		cfg: cfg, mode: mode(cfg.Process.Mode), stop: make(chan struct{}), up: make(chan struct{}),
 		pairs: make(map[relay.Address]*pair), links: make(map[int]*Link),
 	}
+	s.ctx, s.end = context.WithCancel(context.Background())
+	s.conns = conns{s: s, open: make(map[connID]*conn), listeners: make(map[uint16]*listener)}
 	s.spread(1)
 	limit := fmt.Errorf("no gateway of site %s has answered within %v (%s)", cfg.siteName(cfg.Process.Site), attachTimeout, cfg.gateways())
 	ctx, cancel := context.WithTimeoutCause(ctx, attachTimeout, limit)
 	defer cancel()
-	var err error
-	s.node, err = relay.NewNode(ctx, relay.NodeConfig{
+	node, err := relay.NewNode(ctx, relay.NodeConfig{
 		Address: addressOf(cfg.Process), Job: cfg.Process.Job, Key: cfg.Process.Key, Gateways: cfg.Process.Gateways,
 		Transport: cfg.Transport, SCTP: cfg.SCTP, Mode: s.mode, PeerTimeout: cfg.Timeout, OnFragment: s.onFragment, OnProgress: s.onProgress, Log: cfg.Log,
 	})
@@ -67,6 +71,7 @@ func New(ctx context.Context, cfg Config) (*Station, error) {
 		}
 		return nil, fmt.Errorf("mpi: process %v: %w", addressOf(cfg.Process), err)
 	}
+	s.node.Store(node)
 	s.tasks.Go(s.timer)
 	return s, nil
 }
@@ -95,8 +100,8 @@ func (s *Station) flowOf(stream uint16) int {
 	return 2 + k + (n-1-s.cfg.Streams)%k
 }
 
-// maxStream is the highest stream of the relay that is in use.
-func (s *Station) maxStream() int { return 1 + 2*s.cfg.Streams }
+// connStream is the stream of the relay for connections: see Listen. Those of flows are below it.
+const connStream = maxFlows + 1
 
 // goTask runs f on a goroutine that Close waits for.
 func (s *Station) goTask(f func()) {
@@ -111,6 +116,14 @@ func (s *Station) goTask(f func()) {
 
 // onFragment is the upcall for data.
 func (s *Station) onFragment(r *relay.Receiver, f *relay.Fragment) {
+	if s.node.Load() == nil { // nobody knows this process yet: it is meant for a former one
+		s.counters.Stale.Add(1)
+		return
+	}
+	if r.Stream() == connStream {
+		s.onConn(r, f)
+		return
+	}
 	p, _ := r.Value().(*pair)
 	if f.Err != nil { // the flow has ended
 		if p != nil {
@@ -136,7 +149,7 @@ func (s *Station) onProgress(x *relay.Sender) {
 
 // meet finds the process that a new flow comes from.
 func (s *Station) meet(r *relay.Receiver) *pair {
-	if int(r.Stream()) > s.maxStream() {
+	if r.Stream() > maxFlows {
 		return nil
 	}
 	for {
@@ -258,10 +271,11 @@ func (s *Station) explain(to relay.Address, err error) error {
 // upGateways lists the gateways that the process has an association with.
 func (s *Station) upGateways() string {
 	names := ""
-	if s.node == nil {
+	node := s.node.Load()
+	if node == nil {
 		return names
 	}
-	for _, l := range s.node.Stats().Legs {
+	for _, l := range node.Stats().Legs {
 		if names != "" {
 			names += ", "
 		}
@@ -292,13 +306,15 @@ func (s *Station) Close() error {
 	for _, l := range links {
 		l.Abort("closed")
 	}
+	s.conns.closeAll()
 	ctx, cancel := context.WithTimeout(context.Background(), linger)
 	defer cancel()
-	_ = s.node.Shutdown(ctx) // what is not confirmed belongs to processes that have ended
+	_ = s.node.Load().Shutdown(ctx) // what is not confirmed belongs to processes that have ended
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
 	close(s.stop)
+	s.end()
 	s.tasks.Wait()
 	return nil
 }
