@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -52,13 +53,23 @@ func virtualSites(net *sctptest.Network, g GatewayOptions) []Option {
 			return netip.AddrPortFrom(netip.MustParseAddr(f(site, gw)), sctp.DefaultUDPPort)
 		}
 	}
+	var mu sync.Mutex
+	known := make(map[string]*sctptest.Host) // of gateways, which may start again
+	host := func(ip string) *sctptest.Host {
+		mu.Lock()
+		defer mu.Unlock()
+		if known[ip] == nil {
+			known[ip] = net.NewHost(ip)
+		}
+		return known[ip]
+	}
 	g.conns = &localsites.Config{
 		Conns: func(site, gw int, isWAN bool) ([]sctp.PacketConn, error) {
 			ip := lan(site, gw)
 			if isWAN {
 				ip = wan(site, gw)
 			}
-			pc, err := net.NewHost(ip).ListenPacket(ip + ":9899")
+			pc, err := host(ip).ListenPacket(ip + ":9899")
 			return []sctp.PacketConn{pc}, err
 		},
 		LAN: addr(lan), WAN: addr(wan),
