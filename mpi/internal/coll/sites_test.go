@@ -46,7 +46,7 @@ func siteTables(r *rand.Rand) []string {
 		"AAAABBBB", "AABBCC", "ABBBBBB", "AAAAAB", // sites that follow one another, of unequal size
 		"ABABABAB", "ABCABCABC", "ABBA", "BAAAC", // sites that interleave
 	}
-	for range 12 {
+	for range 6 {
 		b := make([]byte, 2+r.IntN(10))
 		for i := range b {
 			b[i] = "ABC"[r.IntN(3)]

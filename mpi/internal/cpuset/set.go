@@ -1,4 +1,5 @@
-// Package cpuset has sets of processors, which tell whether the ranks of a host outnumber the processors they may run on.
+// Package cpuset has sets of processors, which tell whether the ranks of a host outnumber the
+// processors that they may run on.
 package cpuset
 
 import (
