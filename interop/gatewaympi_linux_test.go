@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,9 +18,12 @@ import (
 )
 
 // envTCPJob has this test binary, on the first host of two sites, start their gateways with -tcp and run a job of the MPI
-// library that it names. Its arguments are the sites file, weft, the agent in place of ssh, and the program with
-// its own.
-const envTCPJob = "WEFT_INTEROP_TCPJOB"
+// library that it names; with envTCPDirect without gateways. Its arguments are the sites file, weft, the agent in
+// place of ssh, and the program with its own.
+const (
+	envTCPJob    = "WEFT_INTEROP_TCPJOB"
+	envTCPDirect = "WEFT_INTEROP_TCPDIRECT"
+)
 
 func init() {
 	playRole(envTCPJob, func(library string) error {
@@ -37,6 +41,9 @@ type tcpGatewayStatus struct {
 }
 
 func tcpJob(library, file, weft, agent string, program []string) error {
+	if os.Getenv(envTCPDirect) != "" {
+		return runMPI(library, agent, program)
+	}
 	f, err := sites.Read(file)
 	if err != nil {
 		return err
@@ -197,29 +204,73 @@ func TestGatewayMPI(t *testing.T) {
 		if said, err := command(t, "mpicc."+library, "-O2", "-o", program, "testdata/twosites.c").CombinedOutput(); err != nil {
 			t.Fatalf("mpicc.%s: %v\n%s", library, err, said)
 		}
-		const count, size = 16, 128 << 10
-		for _, words := range [][]string{{"ring", "10", "1000"}, {"bandwidth", strconv.Itoa(count), strconv.Itoa(size)}} {
-			out, errs, code := weft(t, append([]string{"net", "-sites", "2", "-hosts", "2", "-wan", "1gbit 9ms loss 1%", "-tcp", "cubic", "-daemons", "no",
-				"-on", "0", "-x", envTCPJob + "=" + library, "-x", "TMPDIR=" + dir, "--", os.Args[0], "@", tool(t, "weft"), agent, program}, words...)...)
-			result, text, _ := strings.Cut(out, "\n")
+		run := func(t *testing.T, words []string, flags ...string) (result, rest string) {
+			args := append([]string{"net", "-sites", "2", "-hosts", "2", "-tcp", "cubic", "-daemons", "no", "-on", "0",
+				"-x", envTCPJob + "=" + library, "-x", "TMPDIR=" + dir}, flags...)
+			out, errs, code := weft(t, append(append(args, "--", os.Args[0], "@", tool(t, "weft"), agent, program), words...)...)
+			result, rest, _ = strings.Cut(out, "\n")
 			if code != 0 || !strings.HasPrefix(result, words[0]+" of 4 ranks: ") {
-				t.Errorf("%s, %s: status %d: %s%s", library, words[0], code, out, errs)
-				continue
+				t.Fatalf("%s, %s: status %d: %s%s", library, words[0], code, out, errs)
 			}
-			var s [2]tcpGatewayStatus
-			if err := json.Unmarshal([]byte(text), &s); err != nil {
-				t.Errorf("%s, %s: %v: %s", library, words[0], err, text)
-				continue
+			return result, rest
+		}
+		t.Run(library, func(t *testing.T) {
+			if os.Getenv(envFigures) != "" {
+				tcpFigures(t, run)
+				return
 			}
-			least := uint64(1000)
-			if words[0] == "bandwidth" {
-				least = 2 * count * size
+			const count, size = 16, 128 << 10
+			for _, words := range [][]string{{"ring", "10", "1000"}, {"bandwidth", strconv.Itoa(count), strconv.Itoa(size)}} {
+				result, text := run(t, words, "-wan", "1gbit 9ms loss 1%")
+				var s [2]tcpGatewayStatus
+				if err := json.Unmarshal([]byte(text), &s); err != nil {
+					t.Fatalf("%s: %v: %s", words[0], err, text)
+				}
+				least := uint64(1000)
+				if words[0] == "bandwidth" {
+					least = 2 * count * size
+				}
+				a, b := s[0].TCP, s[1].TCP
+				if a.BytesSent < least || b.BytesReceived < least || a.Connected+b.Connected < 2 || a.Failed+b.Failed+a.Forbidden+b.Forbidden != 0 {
+					t.Errorf("%s: the gateways have carried %+v and %+v", words[0], a, b)
+				}
+				t.Logf("%s, %d connections", result, a.Connected+b.Connected)
 			}
-			a, b := s[0].TCP, s[1].TCP
-			if a.BytesSent < least || b.BytesReceived < least || a.Connected+b.Connected < 2 || a.Failed+b.Failed+a.Forbidden+b.Forbidden != 0 {
-				t.Errorf("%s, %s: the gateways have carried %+v and %+v", library, words[0], a, b)
+		})
+	}
+}
+
+// envFigures has TestGatewayMPI measure, in some minutes, in place of the test: medians of some seeds, with and
+// without gateways.
+const envFigures = "WEFT_INTEROP_FIGURES"
+
+// tcpFigures logs the table of docs/gateways.md.
+func tcpFigures(t *testing.T, run func(t *testing.T, words []string, flags ...string) (result, rest string)) {
+	const seeds = 3
+	for _, wan := range []string{"1gbit 9ms", "1gbit 9ms loss 1%"} {
+		for _, words := range [][]string{{"ring", "50", "1000"}, {"bandwidth", "32", "262144"}} {
+			line := fmt.Sprintf("%s, %s:", wan, words[0])
+			for _, way := range []struct {
+				name  string
+				flags []string
+			}{
+				{"direct", []string{"-routed", "yes", "-x", envTCPDirect + "=1"}},
+				{"gateways", nil},
+				{"gateways, 4 associations", []string{"-associations", "4"}},
+			} {
+				var took []float64
+				for seed := range seeds {
+					result, _ := run(t, words, append([]string{"-wan", wan, "-seed", strconv.Itoa(seed + 1)}, way.flags...)...)
+					var s float64
+					if _, err := fmt.Sscanf(result[strings.Index(result, ": ")+2:], "%f", &s); err != nil {
+						t.Fatal(err)
+					}
+					took = append(took, s)
+				}
+				slices.Sort(took)
+				line += fmt.Sprintf(" %s %.2f s;", way.name, took[seeds/2])
 			}
-			t.Logf("%s: %s, %d connections", library, result, a.Connected+b.Connected)
+			t.Log(line)
 		}
 	}
 }

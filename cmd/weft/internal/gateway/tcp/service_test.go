@@ -38,6 +38,12 @@ type pair struct {
 
 func newPair(t *testing.T, near Options, ranges ...netip.Prefix) *pair {
 	t.Helper()
+	return newPairWith(t, patience, near, ranges...) // a busy machine is no dead gateway
+}
+
+// newPairWith is newPair with a time after which a gateway that does not answer is dead.
+func newPairWith(t *testing.T, timeout time.Duration, near Options, ranges ...netip.Prefix) *pair {
+	t.Helper()
 	if ranges == nil {
 		ranges = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("::1/128")}
 	}
@@ -76,7 +82,7 @@ func newPair(t *testing.T, near Options, ranges ...netip.Prefix) *pair {
 		var err error
 		p.services[i], err = o.Start(t.Context(), Config{
 			Gateway: 1, Own: far[i], Others: sites[1-i : 2-i], Job: 9, Key: key,
-			LAN: []sctp.Addr{addr(lan[i], relay.DefaultGatewayLAN)}, Log: testLog(), peerTimeout: 2 * time.Second,
+			LAN: []sctp.Addr{addr(lan[i], relay.DefaultGatewayLAN)}, Log: testLog(), peerTimeout: timeout,
 		})
 		wantNil(t, err)
 	}
@@ -277,7 +283,7 @@ func TestResets(t *testing.T) {
 
 // The gateway at the other end dies without a word: its connections are reset.
 func TestDeadGateway(t *testing.T) {
-	p := newPair(t, loopback)
+	p := newPairWith(t, 3*time.Second, loopback)
 	c := p.connect(listen(t, echo))
 	_, err := c.Write([]byte("x"))
 	wantNil(t, err)
