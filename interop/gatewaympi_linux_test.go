@@ -215,7 +215,7 @@ func TestGatewayMPI(t *testing.T) {
 			return result, rest
 		}
 		t.Run(library, func(t *testing.T) {
-			if os.Getenv(envFigures) != "" {
+			if os.Getenv(envTCPFigures) != "" {
 				tcpFigures(t, run)
 				return
 			}
@@ -240,9 +240,9 @@ func TestGatewayMPI(t *testing.T) {
 	}
 }
 
-// envFigures has TestGatewayMPI measure, in some minutes, in place of the test: medians of some seeds, with and
+// envTCPFigures has TestGatewayMPI measure, in some minutes, in place of the test: medians of some seeds, with and
 // without gateways.
-const envFigures = "WEFT_INTEROP_FIGURES"
+const envTCPFigures = "WEFT_INTEROP_TCPFIGURES"
 
 // tcpFigures logs the table of docs/gateways.md.
 func tcpFigures(t *testing.T, run func(t *testing.T, words []string, flags ...string) (result, rest string)) {
