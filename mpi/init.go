@@ -66,7 +66,7 @@ func joinJob(ctx context.Context, opts []Option) (w *World, spent bool, err erro
 		boot = &localBoot{job: job}
 		o.addrs = append(o.addrs, loopback)[:1]
 	}
-	if err := o.readPlace(rank, client.JobName()); err != nil {
+	if err := o.readPlace(rank, client.JobName(), client != nil && client.Spawned); err != nil {
 		return nil, client != nil, err
 	}
 	if size < 1 || size > MaxRanks || rank < 0 || rank >= size {

@@ -218,11 +218,14 @@ func (t *sitesTransport) NoteLiveness(p *p2p.Peer, answers bool, since time.Dura
 
 // readPlace learns from the environment where this process is: from a launcher that knows sites, or from a sites file. job
 // names the job. Processes are numbered by rank, also those of one host.
-func (o *options) readPlace(rank int, job string) (err error) {
+func (o *options) readPlace(rank int, job string, spawned bool) (err error) {
 	var p *sites.Process
 	if s := os.Getenv(sites.EnvProcess); s != "" {
 		_ = os.Unsetenv(sites.EnvProcess) // it has a key, and names this process
 		p, err = sites.DecodeProcess(s)
+	} else if job != "" && spawned && os.Getenv(sites.EnvFile) != "" {
+		// Its job has another name, so another number and key, than that of its parents.
+		err = fmt.Errorf("%s is for the processes that a job begins with: only weft run -sites spawns others", sites.EnvFile)
 	} else if job != "" {
 		p, err = sites.ProcessFromEnv(os.Getenv, job, hostID(), rank, rank)
 	}
