@@ -10,6 +10,7 @@ import (
 	"github.com/weftstack/weft/internal/poll"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/rdmadev"
+	"github.com/weftstack/weft/sctp/relay"
 )
 
 // rdmaState is the RDMA device of a World.
@@ -39,7 +40,7 @@ func openRDMA(w *World, tr *sctpTransport) (*rdmadev.Device, error) {
 	w.opts.timeouts(&cfg, w.Size())
 	d, err := rdmadev.Open(rdmadev.Config{
 		Host: (*rdmaHost)(w), Rank: uint32(w.Rank()), Name: w.eng.AppendNames(nil, []int32{int32(w.Rank())}),
-		Processes: w.Size(), Transport: tr.udp, SCTP: cfg,
+		Processes: w.Size(), Transport: tr.udp, Relay: w.relayNode(), SCTP: cfg,
 	})
 	if err != nil {
 		return nil, err
@@ -63,6 +64,26 @@ func (h *rdmaHost) PeerNamed(name []byte) (rdmadev.Peer, bool) {
 
 func (h *rdmaHost) Addrs(p rdmadev.Peer) []netip.AddrPort {
 	return direct(h.transport).(*sctpTransport).addrsOf((*p2p.Peer)(p.(*rdmaPeer)))
+}
+
+// relayNode returns the node of a job that spans sites.
+func (w *World) relayNode() *relay.Node {
+	if s, ok := w.transport.(*sitesTransport); ok {
+		return s.station.Node()
+	}
+	return nil
+}
+
+func (h *rdmaHost) Process(p rdmadev.Peer) (a relay.Address, far bool) {
+	q := (*p2p.Peer)(p.(*rdmaPeer))
+	if !q.Distant {
+		return a, false
+	}
+	if q.Remote != nil {
+		return (*World)(h).distant(q.Remote.Addr)
+	}
+	a, far = h.transport.(*sitesTransport).far[int(q.ProcHandle)]
+	return a, far
 }
 
 func (h *rdmaHost) Processes() int { return (*World)(h).Size() + h.eng.RemoteCount() }

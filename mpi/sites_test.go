@@ -86,7 +86,7 @@ func virtualSites(net *sctptest.Network, g GatewayOptions) []Option {
 }
 
 // runSites runs f as six ranks over each layout of sites, in virtual time.
-func runSites(t *testing.T, f func(ctx context.Context, w *World) error) {
+func runSites(t *testing.T, f func(ctx context.Context, w *World) error, more ...Option) {
 	for _, tt := range siteLayouts {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -95,6 +95,7 @@ func runSites(t *testing.T, f func(ctx context.Context, w *World) error) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				opts := append(virtualSites(net, tt.opts), WithSite(func(rank int) string { return tt.sites[rank : rank+1] }))
+				opts = append(opts, more...)
 				if err := RunLocal(ctx, len(tt.sites), f, opts...); err != nil {
 					t.Error(err)
 				}
@@ -239,64 +240,66 @@ func TestSitesCollectives(t *testing.T) {
 
 // Put, Get and atomics on windows between sites, with fences and locks.
 func TestSitesWindow(t *testing.T) {
-	runSites(t, func(ctx context.Context, w *World) error {
-		c := w.Comm()
-		n := c.Size()
-		mem := make([]int64, n+1)
-		win, err := WinCreate(ctx, c, mem)
+	runSites(t, sitesWindow)
+}
+
+func sitesWindow(ctx context.Context, w *World) error {
+	c := w.Comm()
+	n := c.Size()
+	mem := make([]int64, n+1)
+	win, err := WinCreate(ctx, c, mem)
+	if err != nil {
+		return err
+	}
+	if err := win.Fence(ctx); err != nil {
+		return err
+	}
+	for r := range n {
+		if err := win.Put(ctx, []int64{int64(100*c.Rank() + r)}, r, c.Rank()); err != nil {
+			return err
+		}
+	}
+	if err := win.Fence(ctx); err != nil {
+		return err
+	}
+	for r := range n {
+		if mem[r] != int64(100*r+c.Rank()) {
+			return fmt.Errorf("put of rank %d: %d", r, mem[r])
+		}
+	}
+	got := make([]int64, n)
+	right := (c.Rank() + 1) % n
+	if err := win.Get(ctx, got, right, 0); err != nil {
+		return err
+	}
+	if err := win.Fence(ctx); err != nil {
+		return err
+	}
+	for r := range n {
+		if got[r] != int64(100*r+right) {
+			return fmt.Errorf("get: element %d = %d", r, got[r])
+		}
+	}
+	const each = 20
+	seen := make([]int64, each)
+	for i := range each {
+		old, err := win.FetchAndOp(ctx, 1, 0, n, Sum[int64])
 		if err != nil {
 			return err
 		}
-		if err := win.Fence(ctx); err != nil {
-			return err
+		seen[i] = old
+	}
+	all := make([]int64, each*n)
+	if err := Allgather(ctx, c, seen, all); err != nil {
+		return err
+	}
+	slices.Sort(all)
+	for i, v := range all {
+		if v != int64(i) {
+			return fmt.Errorf("%d additions of 1: the value %d was seen as number %d", len(all), v, i)
 		}
-		for r := range n {
-			if err := win.Put(ctx, []int64{int64(100*c.Rank() + r)}, r, c.Rank()); err != nil {
-				return err
-			}
-		}
-		if err := win.Fence(ctx); err != nil {
-			return err
-		}
-		for r := range n {
-			if mem[r] != int64(100*r+c.Rank()) {
-				return fmt.Errorf("put of rank %d: %d", r, mem[r])
-			}
-		}
-		got := make([]int64, n)
-		right := (c.Rank() + 1) % n
-		if err := win.Get(ctx, got, right, 0); err != nil {
-			return err
-		}
-		if err := win.Fence(ctx); err != nil {
-			return err
-		}
-		for r := range n {
-			if got[r] != int64(100*r+right) {
-				return fmt.Errorf("get: element %d = %d", r, got[r])
-			}
-		}
-		const each = 20
-		seen := make([]int64, each)
-		for i := range each {
-			old, err := win.FetchAndOp(ctx, 1, 0, n, Sum[int64])
-			if err != nil {
-				return err
-			}
-			seen[i] = old
-		}
-		all := make([]int64, each*n)
-		if err := Allgather(ctx, c, seen, all); err != nil {
-			return err
-		}
-		slices.Sort(all)
-		for i, v := range all {
-			if v != int64(i) {
-				return fmt.Errorf("%d additions of 1: the value %d was seen as number %d", len(all), v, i)
-			}
-		}
-		return win.Free(ctx)
-	})
+	}
+	return win.Free(ctx)
 }
 
 // A file that all ranks write interleaved, and read back.

@@ -29,6 +29,8 @@ type sitesTransport struct {
 	station *gateway.Station
 	own     *sctp.Transport // of the station alone; nil: it uses the sockets of the direct transport
 
+	far map[int]relay.Address // ranks at other sites; constant from connect on
+
 	mu  sync.Mutex
 	key []byte // nil until connect
 }
@@ -102,6 +104,7 @@ func (t *sitesTransport) connect(ctx context.Context, addrs []string, key []byte
 			near[rank] = directOf(s)
 		}
 	}
+	t.far = far
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup

@@ -83,14 +83,7 @@ func (c *winComm) Bcast(ctx context.Context, b []byte, root int) error {
 
 func (c *winComm) Agree(ctx context.Context, err error) error { return (*Comm)(c).consent(ctx, err) }
 
-func (c *winComm) Device() (*rdmadev.Device, error) {
-	for _, p := range c.comm.Peers {
-		if p.Distant { // the same on all ranks
-			return nil, nil
-		}
-	}
-	return c.w.rdmaDevice()
-}
+func (c *winComm) Device() (*rdmadev.Device, error) { return c.w.rdmaDevice() }
 
 func (c *winComm) Handle(rank int) int32 { return c.group[rank] }
 

@@ -18,7 +18,7 @@ type Peer struct {
 	name       ProcName // in all worlds
 	Host       int      // see World.hostColor; of ranks of this job
 	Site       string   // name of its site; empty: not known
-	Distant    bool     // it is at another site, and reached through gateways: without RDMA
+	Distant    bool     // it is at another site, and reached through gateways: bodies of messages go without RDMA
 	window     int64    // bytes of unmatched eager messages that it may have here
 	Parsers    []Parser
 	Remote     *RemoteProcess // nil for ranks of this job

@@ -8,7 +8,6 @@ import (
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
 	"github.com/weftstack/weft/mpi/internal/mpierr"
-	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/verbs"
 )
 
@@ -103,8 +102,7 @@ func (c *bulkConn) connect(key *envelope.Key) {
 		return
 	}
 	private := append(key.Token[:], b.d.name...)
-	addr := sctp.Addr{Addrs: b.d.host.Addrs(c.p), Port: key.Port}
-	if _, err := b.d.dev.Connect(c.gone, addr, c.qp, verbs.ConnParams{PrivateData: private, Timeout: -1}); err != nil {
+	if err := b.d.dial(c.gone, c.p, key, c.qp, private); err != nil {
 		c.dead.Store(true)
 	}
 	go c.watch()
@@ -184,6 +182,9 @@ func (b *Bulk) peerDown(p Peer) {
 		c.giveUp()
 		<-c.up
 		b.drop(c)
+	}
+	if _, far := b.d.host.Process(p); far {
+		return // its addresses may be those of another process of this site
 	}
 	addrs := b.d.host.Addrs(p)
 	ofPeer := func(a netip.AddrPort) bool { return slices.Contains(addrs, a) }

@@ -10,7 +10,6 @@ import (
 	"github.com/weftstack/weft/mpi/internal/ctxmutex"
 	"github.com/weftstack/weft/mpi/internal/envelope"
 	"github.com/weftstack/weft/mpi/internal/mpierr"
-	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/verbs"
 )
 
@@ -89,9 +88,7 @@ func (c *Conn) connect(key *envelope.Key) {
 			return err
 		}
 		private := binary.BigEndian.AppendUint32(key.Token[:], d.rank)
-		addr := sctp.Addr{Addrs: d.host.Addrs(c.peer), Port: key.Port}
-		_, err = d.dev.Connect(c.gone, addr, c.qp, verbs.ConnParams{PrivateData: private, Timeout: -1})
-		return err
+		return d.dial(c.gone, c.peer, key, c.qp, private)
 	}()
 	if err != nil && c.gone.Err() == nil {
 		c.fail(fmt.Errorf("mpi: connecting a queue pair to rank %d: %w", c.peer.Handle(), err))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
 	"github.com/weftstack/weft/mpi/internal/mpierr"
+	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/verbs"
 )
 
@@ -49,7 +50,9 @@ func Open(cfg Config) (*Device, error) {
 		regions: make(map[*verbs.MR]bool), served: make(chan struct{})}
 	streams := 3*cfg.Processes + servingSlack
 	var err error
-	d.dev, err = verbs.Open(verbs.Config{Transport: cfg.Transport, Streams: uint16(min(streams, 1<<15)), SCTP: &cfg.SCTP})
+	d.dev, err = verbs.Open(verbs.Config{
+		Transport: cfg.Transport, Relay: cfg.Relay, Streams: uint16(min(streams, 1<<15)), SCTP: &cfg.SCTP,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("mpi: opening the RDMA device: %w", err)
 	}
@@ -196,6 +199,17 @@ func (d *Device) Conn(ctx context.Context, handle int32, key *envelope.Key) (*Co
 		return nil, ctx.Err()
 	}
 	return c, c.Failure()
+}
+
+// dial connects a queue pair to the device of a process, whose memory has the key.
+func (d *Device) dial(ctx context.Context, p Peer, key *envelope.Key, qp *verbs.QP, private []byte) error {
+	params := verbs.ConnParams{PrivateData: private, Timeout: -1}
+	if a, far := d.host.Process(p); far {
+		_, err := d.dev.ConnectRelay(ctx, a, qp, params)
+		return err
+	}
+	_, err := d.dev.Connect(ctx, sctp.Addr{Addrs: d.host.Addrs(p), Port: key.Port}, qp, params)
+	return err
 }
 
 // Connections returns the number of processes that Conn has begun to connect to.

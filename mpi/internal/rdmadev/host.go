@@ -6,6 +6,7 @@ import (
 
 	"github.com/weftstack/weft/internal/poll"
 	"github.com/weftstack/weft/sctp"
+	"github.com/weftstack/weft/sctp/relay"
 )
 
 // Config says how a device is opened.
@@ -15,6 +16,7 @@ type Config struct {
 	Name      []byte // of the rank among the processes of all jobs: NameLen bytes
 	Processes int    // number of processes that the device is made for
 	Transport *sctp.Transport
+	Relay     *relay.Node // not nil: for processes at other sites
 	SCTP      sctp.Config
 }
 
@@ -29,6 +31,8 @@ type Host interface {
 	PeerNamed(name []byte) (p Peer, ok bool)
 	// Addrs returns the addresses of a process.
 	Addrs(p Peer) []netip.AddrPort
+	// Process returns the address of a process that is at another site, and reached through gateways.
+	Process(p Peer) (relay.Address, bool)
 	// Processes returns the number of processes that may connect to the device.
 	Processes() int
 	// Usable returns why the rank has left the job, or nil.

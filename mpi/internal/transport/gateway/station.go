@@ -76,6 +76,9 @@ func New(ctx context.Context, cfg Config) (*Station, error) {
 	return s, nil
 }
 
+// Node returns the node, on which others may use streams from ddprelay.FirstStream on.
+func (s *Station) Node() *relay.Node { return s.node.Load() }
+
 func (s *Station) chained() bool { return s.mode == relay.Chained }
 
 // spread chooses how many flows there are to each process, so that the flows of all pairs of processes fit into a gateway.
