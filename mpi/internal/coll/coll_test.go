@@ -154,6 +154,13 @@ func runAlgorithm(t *testing.T, kind Kind, alg *Algorithm, size, root int, red o
 		})
 	}
 	all.Wait()
+	for src := range links {
+		for dst, c := range links[src] {
+			if len(c) > 0 {
+				t.Errorf("%d messages from rank %d to %d were not received", len(c), src, dst)
+			}
+		}
+	}
 	for r, s := range schedules {
 		if want := defined(kind, r, s); want != nil && !bytes.Equal(s.RecvBuf, want) {
 			t.Fatalf("%d ranks, operator %s, %d bytes, fused %v: rank %d has another result", size, red.Name(), n, fused, r)
