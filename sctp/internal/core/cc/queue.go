@@ -1,6 +1,10 @@
 package cc
 
-import "github.com/weftstack/weft/sctp/internal/core/clock"
+import (
+	"math"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+)
 
 const (
 	// lossBeta is what a random loss leaves of the window, and shortBeta on a path as
@@ -29,16 +33,16 @@ type queueing struct {
 	least [2]clock.Time // of this part of queueMemory and the one before; 0: none
 	since clock.Time    // when this part began
 	round [2]clock.Time // least of this round trip and of the one before
-	taken [2]int        // how many each of the two is the least of
 	ends  clock.Time    // when this round trip is over
 	began clock.Time    // when it began
-	acked int           // bytes acknowledged in it
+	acked int32         // bytes acknowledged in it
+	taken [2]uint16     // how many round-trip times round is the least of, at most 2*fewSamples
 	rate  [2]int64      // bytes per second acknowledged in the two round trips before
 	lost  scatter
 }
 
 func (q *queueing) onAck(a *Ack) {
-	q.acked += a.Acked
+	q.acked += int32(min(a.Acked, math.MaxInt32-int(q.acked)))
 	if a.RTT <= 0 {
 		return
 	}
@@ -54,16 +58,17 @@ func (q *queueing) onAck(a *Ack) {
 	}
 	q.lost.onAck(a.Now, a.RTT, a.Acked)
 	if a.Now >= q.ends {
-		q.round, q.taken = [2]clock.Time{0, q.round[0]}, [2]int{0, q.taken[0]}
+		q.round, q.taken = [2]clock.Time{0, q.round[0]}, [2]uint16{0, q.taken[0]}
 		q.ends = a.Now + a.RTT
 		if d := a.Now - q.began; q.began != 0 && d > 0 {
-			q.rate = [2]int64{perSecond(q.acked, d), q.rate[0]}
+			q.rate = [2]int64{perSecond(int(q.acked), d), q.rate[0]}
 		}
 		q.began, q.acked = a.Now, 0
 	}
-	if q.taken[0]++; q.taken[0] == 1 || a.RTT < q.round[0] {
+	if q.taken[0] == 0 || a.RTT < q.round[0] {
 		q.round[0] = a.RTT
 	}
+	q.taken[0] = min(q.taken[0]+1, 2*fewSamples)
 }
 
 // random reports whether a loss that was just found is no sign of congestion: no
@@ -107,7 +112,7 @@ func (q *queueing) line(now clock.Time) int {
 	}
 	rate := max(q.rate[0], q.rate[1])
 	if d := now - q.began; d >= rtt/4 { // too short a time may be that of a burst
-		rate = max(rate, perSecond(q.acked, d))
+		rate = max(rate, perSecond(int(q.acked), d))
 	}
 	return int(float64(rate) * float64(base) / 1e9)
 }
