@@ -412,3 +412,23 @@ func TestFlags(t *testing.T) {
 		}
 	}
 }
+
+// Beyond MaxConns connections of programs of the site are reset, and counted; a place that becomes free is used.
+func TestTooMany(t *testing.T) {
+	p := newPair(t, loopback)
+	slots := p.services[0].proxy.slots
+	for range MaxConns {
+		slots <- struct{}{}
+	}
+	c, err := net.Dial("tcp", p.services[0].SOCKSAddr().String())
+	if err == nil {
+		_ = c.SetDeadline(time.Now().Add(patience))
+		_, err = c.Read(make([]byte, 1))
+		c.Close()
+	}
+	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) || p.services[0].Stats().TooMany != 1 {
+		t.Errorf("a connection beyond the limit: %v, %d counted", err, p.services[0].Stats().TooMany)
+	}
+	<-slots
+	p.connect(listen(t, echo)).Close()
+}
