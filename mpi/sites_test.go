@@ -234,6 +234,18 @@ func TestSitesCollectives(t *testing.T) {
 				}
 			}
 		}
+		if err := Barrier(ctx, c); err != nil { // all has arrived
+			return err
+		}
+		own := w.Site()
+		for r, p := range w.Stats().Peers {
+			s, err := c.SiteOf(r)
+			if relayed := p.Relayed.Messages > 0 && p.Relayed.Bytes > 0; err != nil || relayed && s == own {
+				return fmt.Errorf("rank %d at site %q, this one at %q: relayed %+v, %v", r, s, own, p.Relayed, err)
+			} else if sent := p.Sent(); s != own && sent.Messages > 0 && (!relayed || p.Relayed.Bytes < sent.Bytes) {
+				return fmt.Errorf("rank %d at site %q: relayed %+v of %+v", r, s, p.Relayed, sent)
+			}
+		}
 		return nil
 	})
 }

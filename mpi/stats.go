@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/mpi/internal/p2p"
+	"github.com/weftstack/weft/mpi/internal/transport/gateway"
 )
 
 // PeerStats is what a rank has sent to another one since Init (MPI-4.1, Section 15.3.7).
@@ -16,6 +17,8 @@ type PeerStats struct {
 	Writes     Traffic `json:"writes"`     // RDMA Writes to its memory, and copies: see Win
 	Reads      Traffic `json:"reads"`      // RDMA Reads of its memory, and copies: the bytes come from it
 	Atomics    Traffic `json:"atomics"`    // RDMA atomics on its memory
+	// Relayed is what went to it through gateways: messages of all kinds, and the bytes of them with headers.
+	Relayed Traffic `json:"relayed"`
 	// Announced is how many sends wait for a receive of the peer.
 	Announced int `json:"announced"`
 	// Credit is how many bytes of eager messages may be sent before the peer has received some.
@@ -56,6 +59,9 @@ func (w *World) Stats() Stats {
 	s.SpinCost, s.ParkCost = e.Progress.Choose.Costs()
 	for i, p := range e.Peers {
 		s.Peers[i] = peerStats(p.Rank, p.Counters())
+		if l, ok := p.Link.(*gateway.Link); ok {
+			s.Peers[i].Relayed.Messages, s.Peers[i].Relayed.Bytes = l.Sent()
+		}
 	}
 	s.Others = peerStats(Undefined, e.RemoteCounters())
 	s.Posted, s.Unexpected = e.Queued()

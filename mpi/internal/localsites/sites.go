@@ -192,7 +192,8 @@ func (s *Sites) Process(site string) (*sites.Process, error) {
 	}
 	p.Process = s.last[p.Site-1]
 	for g := range s.cfg.Gateways {
-		p.Gateways = append(p.Gateways, sctp.Addr{Addrs: s.addrs[[2]int{int(p.Site), g + 1}][0], Port: relay.DefaultGatewayLAN})
+		lan := s.addrs[[2]int{int(p.Site), g + 1}][0]
+		p.Gateways = append(p.Gateways, sctp.Addr{Addrs: lan, Port: relay.DefaultGatewayLAN})
 	}
 	return p, nil
 }

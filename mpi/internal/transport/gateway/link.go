@@ -35,7 +35,7 @@ type Link struct {
 	copied atomic.Int64    // bytes of them that are copies
 	sent   []atomic.Uint64 // bytes given to the relay, by flow
 
-	messages, bytes atomic.Uint64 // sent: see Stats
+	messages, bytes atomic.Uint64 // see Sent
 
 	// recv serializes upcalls. Send, Flush and Abort do not take it.
 	recv     sync.Mutex
@@ -55,7 +55,6 @@ type Link struct {
 	ended     bool
 	err       error         // why, if not by shutdowns
 	down      chan struct{} // closed when Down has been called
-	atEnd     bool          // a goroutine is about to call Down
 	completed bool          // Host.Linked has been called
 }
 
@@ -124,6 +123,9 @@ func (l *Link) sendable() error {
 
 // Flush implements transport.Link.
 func (l *Link) Flush() { l.pair.flush() }
+
+// Sent returns how many messages were sent, and how many bytes of them, with headers, the relay has taken.
+func (l *Link) Sent() (messages, bytes uint64) { return l.messages.Load(), l.bytes.Load() }
 
 // count counts bytes that the relay has taken.
 func (l *Link) count(n int) { l.bytes.Add(uint64(n)) }
