@@ -11,7 +11,8 @@ import (
 )
 
 // Connections between jobs that were started separately (MPI-4.1, Section 11.9). A port is a TCP
-// address, whatever the transport, between sites one for gateways too, and a secret: a process that knows its name may connect.
+// address, whatever the transport, between sites one for gateways too, and a secret: a process that knows its name may
+// connect.
 
 // Limits of ports.
 const (

@@ -13,7 +13,8 @@ import (
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
-// Dial connects to a port and waits for an Accept. dial makes a connection to the address that the port was opened with.
+// Dial connects to a port and waits for an Accept. dial makes a connection to the address that the port was opened
+// with.
 func Dial(
 	ctx context.Context, name string, wait time.Duration, dial func(context.Context, string) (net.Conn, error),
 ) (*RootConn, error) {

@@ -56,7 +56,8 @@ func ListenTCP(addr netip.Addr) (net.Listener, string, error) {
 // Open opens a port with listeners, which it closes, also after an error, and returns its name. addr is where the
 // listeners are found by the function that is given to Dial; it has no slash behind the last one of its own.
 func (s *Ports) Open(addr string, lns ...net.Listener) (name string, err error) {
-	p := &port{lns: lns, key: make([]byte, portKeyLen), waiting: make(chan net.Conn, MaxWaiting), closed: make(chan struct{})}
+	p := &port{lns: lns, key: make([]byte, portKeyLen), waiting: make(chan net.Conn, MaxWaiting)}
+	p.closed = make(chan struct{})
 	_, _ = rand.Read(p.key) // never fails
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -447,7 +447,8 @@ func (e *Engine) sendCTS(r *Request, p *Peer, id uint64, how proposal) {
 		r.received()
 		return
 	}
-	rdma := (how.write || how.offer) && e.Bulk != nil && p.ProcHandle != int32(e.Rank) && !p.Distant && r.Reduce.Reducer == nil
+	rdma := (how.write || how.offer) && e.Bulk != nil && p.ProcHandle != int32(e.Rank) && !p.Distant &&
+		r.Reduce.Reducer == nil
 	if rdma && !e.Bulk.Ready(func() { e.sendCTS(r, p, id, how) }) {
 		return // the device is being opened: a goroutine calls sendCTS again
 	}
