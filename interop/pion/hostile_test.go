@@ -305,3 +305,34 @@ func TestBlockWrite(t *testing.T) {
 		t.Errorf("Write = %v, want context.DeadlineExceeded", err)
 	}
 }
+
+// A stream that is closed while the reset for an earlier one of the same number is under way is reset after that.
+func TestCloseDuringReset(t *testing.T) {
+	a, b := pair(t, false)
+	s, err := a.OpenStream(3, PayloadTypeWebRTCBinary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Write([]byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := b.AcceptStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.mu.Lock()
+	s.out.state, a.resetting = resetPending, true // the answer has come, and reset is yet to see it
+	a.mu.Unlock()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a.wereReset([]*outgoing{s.out})
+	r.SetReadDeadline(time.Now().Add(10 * time.Second))
+	buf := make([]byte, 9)
+	if n, err := r.Read(buf); n != 1 || err != nil {
+		t.Fatalf("Read = %d, %v", n, err)
+	}
+	if n, err := r.Read(buf); err != io.EOF {
+		t.Errorf("Read = %d, %v, want io.EOF", n, err)
+	}
+}

@@ -34,12 +34,15 @@ type outgoing struct {
 	state       resetState
 	outstanding int // messages not acknowledged
 	users       int // streams that are open
+	// again tells that a stream was closed while the reset for an earlier one of the same number was
+	// under way: another one follows.
+	again bool
 }
 
 func (o *outgoing) closing() bool { return o.state != resetNone }
 
 // free forgets a reset: the association has ended, or the peer has restarted.
-func (o *outgoing) free() { o.state = resetNone }
+func (o *outgoing) free() { o.state, o.again = resetNone, false }
 
 // Close closes the outgoing side of the stream: the peer reads io.EOF after all that was written (RFC
 // 8831, Section 6.7; RFC 6525). Messages of the peer can be read until it has closed its side. Close
@@ -60,7 +63,11 @@ func (s *Stream) Close() error {
 	if a.ended || a.shutdown {
 		return fmt.Errorf("%w: stream %d of %s", ErrResetPacketInStateNotExist, s.id, a.name)
 	}
-	if s.failed == nil && !s.out.closing() {
+	switch {
+	case s.failed != nil:
+	case s.out.closing():
+		s.out.again = true
+	default:
 		s.out.state = resetWanted
 		a.mayReset(s.out)
 	}
@@ -123,10 +130,20 @@ func (a *Association) reset(batch []*outgoing) {
 		// sequence numbers go on.
 		a.log.Debugf("[%s] reset of streams %v: %v", a.name, ids, err)
 	}
+	a.wereReset(batch)
+}
+
+// wereReset notes that a request has been answered, or has failed.
+func (a *Association) wereReset(batch []*outgoing) {
 	a.mu.Lock()
 	a.resetting = false
 	for _, o := range batch {
-		o.state = resetNone
+		again := o.again
+		o.free()
+		if again {
+			o.state = resetWanted
+			a.mayReset(o)
+		}
 		a.forget(o)
 	}
 	a.resetDone.Broadcast()
