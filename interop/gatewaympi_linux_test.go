@@ -188,6 +188,7 @@ exec ip netns exec "${WEFT_NET_NAMES%%s1h1*}s${site}h${host##*.}" sh -c "$*"
 // loses packets: the gateways take in their TCP connections.
 func TestGatewayMPI(t *testing.T) {
 	bounded(t)
+	testenv.Slow(t, "jobs of two other libraries")
 	testenv.Networks(t)
 	for _, what := range []string{"nft", "mpirun.openmpi", "mpicc.openmpi", "mpiexec.hydra", "mpicc.mpich"} {
 		if _, err := exec.LookPath(what); err != nil {

@@ -78,6 +78,7 @@ func example(t testing.TB, name string) string {
 // leg and over two, with each way to acknowledge.
 func TestGatewaysGiveTheSameResults(t *testing.T) {
 	bounded(t)
+	testenv.Slow(t, "a job over each kind of way between sites")
 	testenv.Networks(t)
 	two, three := resultsOver(t, siteJob{sites: 2, hosts: 2, wan: "1gbit 2ms"}), resultsOver(t, siteJob{sites: 3, hosts: 1, wan: "1gbit 2ms"})
 	for _, tt := range []struct {
@@ -114,6 +115,7 @@ const envKills = "WEFT_GATEWAY_KILLS"
 // result, nothing is lost, doubled or in another order. WEFT_GATEWAY_KILLS=100 kills 100 in each job.
 func TestGatewaysAreKilled(t *testing.T) {
 	bounded(t)
+	testenv.Slow(t, "jobs whose gateways are killed")
 	testenv.Networks(t)
 	kills, transfer := 1, int64(50<<20)
 	if s := os.Getenv(envKills); s != "" {

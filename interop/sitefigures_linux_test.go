@@ -163,6 +163,7 @@ func weftCounts(out string, c *siteCounts) error {
 // WEFT_INTEROP_TIME.
 func TestGatewayFigures(t *testing.T) {
 	bounded(t)
+	testenv.Slow(t, "patterns with and without gateways")
 	testenv.Networks(t)
 	openMPIPatterns(t)
 	seeds, full := 1, false
