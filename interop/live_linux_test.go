@@ -16,6 +16,7 @@ import (
 // TestUsrsctp has our stack talk to usrsctp.
 func TestUsrsctp(t *testing.T) {
 	bounded(t)
+	testenv.Slow(t, "a peer on usrsctp")
 	// Linux numbers the second fragment of an interleaved message 0, see
 	// rowInterleaving.
 	runRows(t, usrsctpStack(t), append(rows, row{"interleaved message in pieces", rowPieces(true)}))

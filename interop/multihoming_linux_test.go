@@ -13,6 +13,7 @@ import (
 // TestUsrsctpMultihomed has two addresses on each side, usrsctp on the other.
 func TestUsrsctpMultihomed(t *testing.T) {
 	bounded(t)
+	testenv.Slow(t, "all paths of a peer on usrsctp")
 	m := newMultinet(t, false)
 	runMultihomed(t, usrsctpMulti(t, m), m, multihomedRows)
 	m.direct = true
