@@ -134,6 +134,7 @@ func TestSendFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, 1, sctptest.Link{Delay: time.Millisecond})
 		c, s := p.connect()
+		synctest.Wait() // the notification of the beginning is over
 		c.SubscribeEvents(sockets.SCTP_EVENT_SEND_FAILURE | sockets.SCTP_EVENT_ASSOCIATION)
 		c.Write([]byte("arrives"))
 		wantMessage(t, s, "arrives")

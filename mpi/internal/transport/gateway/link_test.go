@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/sites"
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/transport"
 	"github.com/weftstack/weft/sctp/relay"
@@ -55,6 +56,9 @@ func TestMessages(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
 					sizes := []int{0, 1, 100, 3000, 5000, 60_000, 70_000, 300_000, 5 << 20}
+					if testenv.Race {
+						sizes[8] = 1 << 20
+					}
 					const tags = 25
 					a, b := w.ranks[0].comm, w.ranks[1].comm
 					var sends []*p2p.Request
