@@ -203,7 +203,7 @@ func TestEndInMessage(t *testing.T) {
 		send := func(typ frame.Type, flags frame.Flags, incarnation uint32, text string) {
 			x.send(frame.Append(nil, &frame.Frame{Header: frame.Header{
 				Type: typ, Flags: flags | frame.Fresh, Hops: 7, Job: testJob, From: address(1, 9), To: address(1, 1), Incarnation: incarnation,
-			}, Payload: []byte(text)}))
+			}, PPID: 51, Payload: []byte(text)}))
 			time.Sleep(10 * time.Millisecond)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -217,7 +217,7 @@ func TestEndInMessage(t *testing.T) {
 		}
 		send(frame.Single, 0, 1, "beside")
 		send(frame.Data, frame.First|frame.Last, 2, "another life")
-		if n, info, err := r.TryRecv(buf); n != 0 || !info.EOR || !info.Aborted || err != nil {
+		if n, info, err := r.TryRecv(buf); n != 0 || !info.EOR || !info.Aborted || info.PPID != 51 || err != nil {
 			t.Errorf("end of the message: got %q, %+v, %v", buf[:n], info, err)
 		}
 		if n, info, err := r.TryRecv(buf); string(buf[:n]) != "beside" || !info.EOR || !info.Unordered || info.Aborted || err != nil {

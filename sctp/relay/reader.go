@@ -76,6 +76,7 @@ func (r *Receiver) read(buf []byte, info *Info) (n int, over bool, err error) {
 		if q.len() == 0 {
 			if r.open && r.err != nil && r.err != ErrClosed { // the rest of the message never comes
 				r.open = false
+				*info = r.reading
 				info.EOR, info.Aborted, over = true, true, true
 				break
 			}
@@ -85,6 +86,7 @@ func (r *Receiver) read(buf []byte, info *Info) (n int, over bool, err error) {
 		u := q.at(0)
 		t := &u.fragment
 		info.PPID, info.Unordered = t.PPID, t.Unordered
+		r.reading = *info
 		k := copy(buf[n:], u.p.bytes()[u.from:])
 		n += k
 		u.from += k

@@ -51,6 +51,7 @@ type Receiver struct {
 	gapTold     bool  // the gap in this attempt was reported
 	current     Fragment
 	open        bool // a message has begun; current describes its next fragment
+	reading     Info // PPID and Unordered of the message that is read
 	singles     uint64
 
 	data, single fifo[unread]
