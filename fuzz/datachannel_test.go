@@ -28,6 +28,7 @@ func FuzzDataChannelPeer(f *testing.F) {
 
 func playDataChannelPeer(t *testing.T, script []byte) {
 	network := sctptest.NewNetwork(1)
+	defer time.Sleep(time.Second) // transports end by themselves, and may wait for a last packet
 	defer network.Close()
 	link := sctptest.Link{Delay: time.Millisecond}
 	peerConn, conn := network.NewConns(link, link)
