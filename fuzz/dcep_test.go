@@ -28,7 +28,7 @@ func FuzzDCEP(f *testing.F) {
 			return
 		}
 		if kind == dcep.TypeAck {
-			if !bytes.Equal(b, dcep.AppendAck(nil)) {
+			if !bytes.HasPrefix(b, dcep.AppendAck(nil)) { // what follows is ignored
 				t.Fatalf("% x is taken for an acknowledgement", b)
 			}
 			return
