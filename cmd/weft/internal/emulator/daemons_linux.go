@@ -140,7 +140,7 @@ func (d *daemons) start(site, gateway int) error {
 	return nil
 }
 
-// kill kills a gateway and waits for its end: SIGKILL, so that it tells nobody.
+// kill ends a gateway with SIGKILL, so that it cannot shut its associations down, and waits until it has exited.
 func (d *daemons) kill(site, gateway int) {
 	i := site*d.perSite + gateway
 	d.mu.Lock()
@@ -184,7 +184,7 @@ func (em *emulation) changeDaemons(c netem.Change) (err error) {
 	return err
 }
 
-// reportDaemons is changeDaemons for a step, whose errors go to standard error.
+// reportDaemons calls changeDaemons for a planned step and prints an error to standard error.
 func (em *emulation) reportDaemons(c netem.Change) {
 	if err := em.changeDaemons(c); err != nil {
 		fmt.Fprintln(os.Stderr, "weft net:", err)

@@ -65,8 +65,8 @@ func (a siteAddrs) lanPrefix(site int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 77, a.lanDigit(site), 0}), ownBits)
 }
 
-// inLAN returns what has an address of a LAN: its site, of which site is the one if
-// addresses overlap, and its port there.
+// inLAN returns the site and the LAN port that dst belongs to. Where the LANs of all sites have the same addresses,
+// it is looked up in the LAN of site.
 func (a siteAddrs) inLAN(dst [4]byte, site int) (at, port int, ok bool) {
 	if dst[0] != 10 || dst[1] != 77 {
 		return 0, 0, false

@@ -16,7 +16,7 @@ func Listen(ctx context.Context, m Mode, address string) (net.Listener, error) {
 	return nil, ErrUnsupported
 }
 
-// From returns a dialer whose address the system refuses.
+// From returns a dialer for a source address of another host, which only Linux permits: its Dial fails.
 func From(a netip.AddrPort) net.Dialer { return net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(a)} }
 
 // OriginalDst returns ErrUnsupported.

@@ -66,7 +66,7 @@ func (t Target) String() string {
 	return fmt.Sprintf("%s:%d", t.Domain, t.Port)
 }
 
-// Users are users with their passwords, as hashes. With nil nobody is asked who they are.
+// Users maps names to hashes of passwords. A nil map means that clients need no password.
 type Users map[string][sha256.Size]byte
 
 // maxUsers bounds the users of a file.
