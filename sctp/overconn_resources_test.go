@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/sctptest"
 )
@@ -210,7 +211,7 @@ func TestOverConnMemory(t *testing.T) {
 		}
 		finish()
 		first, after := usage()
-		if after > goroutines {
+		if after = testenv.Goroutines(goroutines); after > goroutines {
 			t.Errorf("%d goroutines after the end, %d before", after, goroutines)
 		}
 		open()

@@ -55,7 +55,7 @@ func TestConservation(t *testing.T) {
 				t.Errorf("seed %d: %+v", seed, st)
 			}
 		}
-		if n := runtime.NumGoroutine(); n > goroutines {
+		if n := testenv.Goroutines(goroutines); n > goroutines {
 			t.Errorf("seed %d: %d goroutines, %d before", seed, n, goroutines)
 		}
 		after := heap()
