@@ -103,17 +103,18 @@ func TestHydraInSites(t *testing.T) {
 	}
 	halo := mainPackage(t, "halo", "../mpi/examples/halo")
 	file, status := localSites(t)
-	run := func(class string) (string, error) {
+	run := func(class, program string, env ...string) (string, error) {
 		ctx, cancel := context.WithTimeout(within(t), commandTime)
 		defer cancel()
-		cmd := commandIn(ctx, hydra, "-n", "4", halo)
+		cmd := commandIn(ctx, hydra, "-n", "4", program)
 		cmd.Env = append(os.Environ(), sites.EnvFile+"="+file, sites.EnvClass+"="+class, "WEFT_ADDRS=127.0.0.1")
+		cmd.Env = append(cmd.Env, env...)
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
 	for _, class := range []string{"", "bulk"} {
 		before := sentByClass(t, status)
-		out, err := run(class)
+		out, err := run(class, halo)
 		if err != nil || !strings.Contains(out, "mean temperature is 13.178147") {
 			t.Errorf("class %q: %v\n%s", class, err, out)
 		}
@@ -126,7 +127,10 @@ func TestHydraInSites(t *testing.T) {
 			t.Errorf("class %q: the gateway has sent %v before, and %v after", class, before, after)
 		}
 	}
-	if out, err := run("slow"); err == nil || !strings.Contains(out, `there is no job-class "slow"`) {
+	if out, err := run("", os.Args[0], envProgram+"=spawn"); err == nil || !strings.Contains(out, "only weft run -sites spawns others") {
+		t.Errorf("a program that spawns: %v\n%s", err, out)
+	}
+	if out, err := run("slow", halo); err == nil || !strings.Contains(out, `there is no job-class "slow"`) {
 		t.Errorf("a class that the file does not have: %v\n%s", err, out)
 	}
 }

@@ -77,6 +77,7 @@ type options struct {
 	siteOf         func(rank int) string // see WithSite; nil: not known
 	gateways       *GatewayOptions       // see WithGateways
 	place          *sites.Process        // of this process, if there are gateways
+	spawnsNone     error                 // why Spawn starts nothing; nil: it does
 
 	reported func(by, about int, state pmi.PeerState) // of tests: instead of World.report
 }

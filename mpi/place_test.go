@@ -18,7 +18,14 @@ func TestSpawnedProcessHasNoPlaceByFile(t *testing.T) {
 	if err := o.readPlace(0, "kvs_1", false); !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "no-such-file") {
 		t.Errorf("of the first processes: %v", err)
 	}
+	if o.spawnsNone == nil {
+		t.Error("the first processes may spawn others")
+	}
+	o = options{}
 	if err := o.readPlace(0, "", true); err != nil {
 		t.Errorf("without a launcher: %v", err)
+	}
+	if o.spawnsNone != nil {
+		t.Errorf("without a launcher: %v", o.spawnsNone)
 	}
 }

@@ -95,6 +95,9 @@ func (c *Comm) SpawnMultiple(ctx context.Context, cmds []Command, root int) (*Co
 
 func (c *Comm) spawn(ctx context.Context, cmds []Command, root int) (*Comm, error) {
 	return c.connectGroups(ctx, root, true, func(ctx context.Context) (*dynamic.RootConn, error) {
+		if err := c.w.opts.spawnsNone; err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrSpawn, err)
+		}
 		name, err := c.w.OpenPort()
 		if err != nil {
 			return nil, err

@@ -226,11 +226,16 @@ func (o *options) readPlace(rank int, job string, spawned bool) (err error) {
 	if s := os.Getenv(sites.EnvProcess); s != "" {
 		_ = os.Unsetenv(sites.EnvProcess) // it has a key, and names this process
 		p, err = sites.DecodeProcess(s)
-	} else if job != "" && spawned && os.Getenv(sites.EnvFile) != "" {
-		// Its job has another name, so another number and key, than that of its parents.
-		err = fmt.Errorf("%s is for the processes that a job begins with: only weft run -sites spawns others", sites.EnvFile)
 	} else if job != "" {
-		p, err = sites.ProcessFromEnv(os.Getenv, job, hostID(), rank, rank)
+		if os.Getenv(sites.EnvFile) != "" {
+			// The job of spawned processes has another name, so another number and key, than that of their parents.
+			o.spawnsNone = fmt.Errorf("%s is for the processes that a job begins with: only weft run -sites spawns others", sites.EnvFile)
+		}
+		if spawned && o.spawnsNone != nil {
+			err = o.spawnsNone
+		} else {
+			p, err = sites.ProcessFromEnv(os.Getenv, job, hostID(), rank, rank)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrOption, err)
