@@ -210,8 +210,8 @@ func TestOverConnMemory(t *testing.T) {
 			t.Errorf("%d goroutines for %d ends, want 2 each", more-goroutines, 2*count)
 		}
 		finish()
-		first, after := usage()
-		if after = testenv.Goroutines(goroutines); after > goroutines {
+		first, _ := usage()
+		if after := testenv.Goroutines(goroutines); after > goroutines {
 			t.Errorf("%d goroutines after the end, %d before", after, goroutines)
 		}
 		open()

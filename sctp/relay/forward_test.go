@@ -104,7 +104,7 @@ func TestGatewayMaxFlows(t *testing.T) {
 	}
 	g.mu.Lock()
 	g.now = 2 * flowIdle
-	from.control.frames.pop().release()
+	from.control.frames.Pop().release()
 	g.forget()
 	g.mu.Unlock()
 	if len(g.flows) != 0 || g.memory.held.Load() != 0 || !send(0, to[1]) {

@@ -54,7 +54,7 @@ func (n *Node) Handle(first, last uint16, h Handler) error {
 			continue
 		}
 		f.upcalls = &r.upcalls
-		if !f.delivering && f.data.len()+f.single.len() > 0 {
+		if !f.delivering && f.data.Len()+f.single.Len() > 0 {
 			f.delivering = true
 			waiting = append(waiting, f)
 		}

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weftstack/weft/internal/fifo"
 	"github.com/weftstack/weft/sctp"
 )
 
@@ -47,7 +48,7 @@ type leg struct {
 // queue has the frames of one flow that wait for a leg. It is guarded by the mutex of the leg, and
 // belongs to one leg at a time.
 type queue struct {
-	frames fifo[*packet]
+	frames fifo.Queue[*packet]
 	class  uint8
 	listed bool
 	next   *queue
@@ -57,20 +58,20 @@ type queue struct {
 func (l *leg) idle(q *queue) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return q.frames.len() == 0
+	return q.frames.Len() == 0
 }
 
 // enqueue adds p to q, and takes over a reference. It reports false if the leg is down. A control frame beyond
 // maxControl is dropped: the next one says as much.
 func (l *leg) enqueue(q *queue, p *packet) bool {
 	l.mu.Lock()
-	if l.down || q == &l.control && q.frames.len() >= maxControl {
+	if l.down || q == &l.control && q.frames.Len() >= maxControl {
 		down := l.down
 		l.mu.Unlock()
 		p.release()
 		return !down
 	}
-	q.frames.push(p)
+	q.frames.Push(p)
 	l.queued++
 	if !q.listed && q != &l.control {
 		q.listed = true
@@ -82,14 +83,14 @@ func (l *leg) enqueue(q *queue, p *packet) bool {
 
 // waiting reports whether frames could be sent. mu is held.
 func (l *leg) waiting() bool {
-	return !l.down && l.inFlight < legWindow && (l.control.frames.len() > 0 || !l.empty() && !l.asleep)
+	return !l.down && l.inFlight < legWindow && (l.control.frames.Len() > 0 || !l.empty() && !l.asleep)
 }
 
 // take removes the next frame: of control frames, or of the flow whose turn it is; nil if none may be sent now.
 // mu is held.
 func (l *leg) take() (p *packet) {
-	if l.control.frames.len() > 0 {
-		p = l.control.frames.pop()
+	if l.control.frames.Len() > 0 {
+		p = l.control.frames.Pop()
 	} else {
 		p = l.shares.take()
 	}
@@ -174,7 +175,7 @@ func (l *leg) withdraw(q *queue) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.unlist(q)
-	l.queued -= q.frames.len()
+	l.queued -= q.frames.Len()
 	q.drop()
 }
 
@@ -182,9 +183,9 @@ func (l *leg) withdraw(q *queue) {
 func (l *leg) handOver(q *queue, to *leg) {
 	l.mu.Lock()
 	l.unlist(q)
-	l.queued -= q.frames.len()
+	l.queued -= q.frames.Len()
 	l.mu.Unlock()
-	if q.frames.len() == 0 {
+	if q.frames.Len() == 0 {
 		return
 	}
 	to.mu.Lock()
@@ -193,14 +194,14 @@ func (l *leg) handOver(q *queue, to *leg) {
 		q.drop()
 		return
 	}
-	to.queued += q.frames.len()
+	to.queued += q.frames.Len()
 	q.listed = true
 	to.list(q)
 }
 
 func (q *queue) drop() {
-	for q.frames.len() > 0 {
-		q.frames.pop().release()
+	for q.frames.Len() > 0 {
+		q.frames.Pop().release()
 	}
 }
 
@@ -212,8 +213,8 @@ func (l *leg) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.down = true
-	for l.control.frames.len() > 0 {
-		l.control.frames.pop().release()
+	for l.control.frames.Len() > 0 {
+		l.control.frames.Pop().release()
 	}
 	l.shares.drop()
 	l.queued = 0

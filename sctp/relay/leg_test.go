@@ -17,8 +17,8 @@ func TestControlFramesAreBounded(t *testing.T) {
 			t.Fatal("the leg is down")
 		}
 	}
-	for i := range l.control.frames.len() {
-		bytes += (*l.control.frames.at(i)).cost()
+	for i := range l.control.frames.Len() {
+		bytes += (*l.control.frames.At(i)).cost()
 	}
 	if l.queued != maxControl || bytes > 2<<20 {
 		t.Errorf("%d control frames of %d bytes wait, want %d", l.queued, bytes, maxControl)
@@ -119,7 +119,7 @@ func TestHandOver(t *testing.T) {
 	from.enqueue(&q, newPacket(1))
 	to.close()
 	from.handOver(&q, &to)
-	if q.frames.len() != 0 || q.listed || from.queued != 0 || to.queued != 0 {
+	if q.frames.Len() != 0 || q.listed || from.queued != 0 || to.queued != 0 {
 		t.Error("a leg that is down has frames")
 	}
 }
@@ -141,32 +141,6 @@ func TestDirectLimit(t *testing.T) {
 	}
 	if _, err := n.attachDirect(&conn{peer: Address{Site: 1, Node: 1, Process: 7}, direct: true}); err != nil {
 		t.Errorf("a leg of a path that exists: %v", err)
-	}
-}
-
-func TestFIFO(t *testing.T) {
-	var q fifo[int]
-	next, sum := 0, 0
-	for round := range 100 {
-		for range round {
-			q.push(next)
-			next++
-		}
-		for range min(round, q.len()) * 2 / 3 {
-			if v := q.pop(); v != sum {
-				t.Fatalf("popped %d, want %d", v, sum)
-			}
-			sum++
-		}
-	}
-	for q.len() > 0 {
-		if v := q.pop(); v != sum {
-			t.Fatalf("popped %d, want %d", v, sum)
-		}
-		sum++
-	}
-	if sum != next {
-		t.Errorf("%d of %d popped", sum, next)
 	}
 }
 

@@ -26,11 +26,11 @@ func (s *Sender) strip(p *packet) {
 
 // lost ends the flow if what the target lacks, by the flags of its ack, is not kept any more. mu is held.
 func (s *Sender) lost(flags frame.Flags) bool {
-	gone := func(q *sequence) bool { return q.kept.len() > 0 && (*q.kept.at(0)).buf == nil }
+	gone := func(q *sequence) bool { return q.kept.Len() > 0 && (*q.kept.At(0)).buf == nil }
 	if (flags&frame.Resend == 0 || !gone(&s.data)) && (flags&frame.ResendSingle == 0 || !gone(&s.single)) {
 		return false
 	}
-	frames := s.data.kept.len() + s.single.kept.len()
+	frames := s.data.kept.Len() + s.single.kept.Len()
 	s.data.next, s.single.next = s.data.end(), s.single.end() // for tellLost
 	s.telling, s.probed = true, time.Time{}
 	s.fail(fmt.Errorf("%w: flow to %v on stream %d, of %d frames that are not confirmed", ErrLost, s.to, s.stream, frames))

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weftstack/weft/internal/fifo"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/relay/frame"
 )
@@ -39,17 +40,17 @@ type Node struct {
 	dirty     []*conn // direct legs with frames
 	senders   map[flowID]*Sender
 	receivers map[flowID]*Receiver
-	busy      []*Sender       // that wait for a confirmation or for credit
-	answers   []*Receiver     // that owe an ack
-	ready     fifo[*Receiver] // with something to read
-	sendHeld  int             // memory of frames that are kept, in bytes
-	recvHeld  int             // memory of frames that are unread, in bytes
+	busy      []*Sender             // that wait for a confirmation or for credit
+	answers   []*Receiver           // that owe an ack
+	ready     fifo.Queue[*Receiver] // with something to read
+	sendHeld  int                   // memory of frames that are kept, in bytes
+	recvHeld  int                   // memory of frames that are unread, in bytes
 	spare     []*confirmation
-	told      fifo[*Sender]  // for OnProgress
-	released  fifo[released] // for owners of messages
+	told      fifo.Queue[*Sender]  // for OnProgress
+	released  fifo.Queue[released] // for owners of messages
 	ranges    []*handled
-	frames    int             // size of a frame when there was a leg last
-	ended     fifo[*Receiver] // for OnFragment
+	frames    int                   // size of a frame when there was a leg last
+	ended     fifo.Queue[*Receiver] // for OnFragment
 	counters  NodeCounters
 
 	legs, unused []*conn // of the timer
@@ -324,10 +325,10 @@ func (n *Node) control(c *conn, q *queue, f *frame.Frame, hash uint32) {
 func (n *Node) Next(ctx context.Context) (*Receiver, error) {
 	for {
 		n.mu.Lock()
-		if n.ready.len() > 0 {
-			r := n.ready.pop()
+		if n.ready.Len() > 0 {
+			r := n.ready.Pop()
 			r.listed = false
-			if n.ready.len() > 0 {
+			if n.ready.Len() > 0 {
 				wake(n.readable)
 			}
 			n.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 
 // push queues what credit allows on the leg. mu is held; the caller pumps.
 func (s *Sender) push() {
-	if s.err != nil || s.data.kept.len()+s.single.kept.len() == 0 {
+	if s.err != nil || s.data.kept.Len()+s.single.kept.Len() == 0 {
 		return
 	}
 	if !s.busy {
@@ -34,7 +34,7 @@ func (s *Sender) push() {
 
 func (s *Sender) pushSequence(q *sequence, most int) {
 	for q.next != q.end() && q.unconfirmed() < most {
-		at := q.kept.at(q.unconfirmed())
+		at := q.kept.At(q.unconfirmed())
 		p := *at
 		if p.buf == nil { // a gateway had it, see strip
 			s.out += p.credit
@@ -81,7 +81,7 @@ func (s *Sender) onTimer(now time.Time) bool {
 	if s.telling {
 		return s.tellLost(now)
 	}
-	if s.err != nil || s.data.kept.len()+s.single.kept.len() == 0 {
+	if s.err != nil || s.data.kept.Len()+s.single.kept.Len() == 0 {
 		return false
 	}
 	if s.progress.IsZero() {
@@ -139,7 +139,7 @@ func (s *Sender) fail(err error) {
 			slog.Int("stream", int(s.stream)), slog.Any("error", err))
 	}
 	for _, q := range [...]*sequence{&s.data, &s.single} {
-		for q.kept.len() > 0 {
+		for q.kept.Len() > 0 {
 			s.drop(q)
 		}
 	}
@@ -154,11 +154,11 @@ func (s *Sender) fail(err error) {
 
 // drop forgets the first frame of q. mu is held. After fail the numbers are not those confirmed.
 func (s *Sender) drop(q *sequence) {
-	p := q.kept.pop()
+	p := q.kept.Pop()
 	s.credit -= p.credit
 	s.reserve(-p.cost())
 	if p.owner != nil {
-		s.n.released.push(released{p.owner, s.err})
+		s.n.released.Push(released{p.owner, s.err})
 		p.owner = nil
 	}
 	p.release()
@@ -228,9 +228,9 @@ func (n *Node) onAck(f *frame.Frame) {
 func (s *Sender) take(q *sequence, next uint32) int {
 	k := max(0, int(int32(next-q.base)))
 	for range k {
-		s.done += uint64((*q.kept.at(0)).credit - creditCost)
+		s.done += uint64((*q.kept.At(0)).credit - creditCost)
 		if q.unconfirmed() > 0 {
-			s.out -= (*q.kept.at(0)).credit
+			s.out -= (*q.kept.At(0)).credit
 		} else {
 			q.next++ // it had arrived before the flow went back
 		}

@@ -41,7 +41,7 @@ func (s *Sender) Progress() (confirmed uint64, err error) {
 func (s *Sender) tell() {
 	if s.upcalls.OnProgress != nil && !s.told {
 		s.told = true
-		s.n.told.push(s)
+		s.n.told.Push(s)
 	}
 }
 
@@ -60,16 +60,16 @@ func (n *Node) runUpcalls() {
 		var s *Sender
 		var call func(*Sender)
 		n.mu.Lock()
-		if n.ended.len() > 0 {
-			n.ended.pop().deliver()
+		if n.ended.Len() > 0 {
+			n.ended.Pop().deliver()
 			n.mu.Unlock()
 			continue
 		}
-		for ; k < len(batch) && n.released.len() > 0; k++ {
-			batch[k] = n.released.pop()
+		for ; k < len(batch) && n.released.Len() > 0; k++ {
+			batch[k] = n.released.Pop()
 		}
-		if k == 0 && n.told.len() > 0 {
-			s = n.told.pop()
+		if k == 0 && n.told.Len() > 0 {
+			s = n.told.Pop()
 			s.told = false
 			call = s.upcalls.OnProgress
 		}
@@ -101,9 +101,9 @@ func (s *Sender) Disown(group uint32, err error) {
 	n := s.n
 	n.mu.Lock()
 	for _, q := range [...]*sequence{&s.data, &s.single} {
-		for i := range q.kept.len() {
-			if p := *q.kept.at(i); p.owner != nil && p.group == group {
-				n.released.push(released{p.owner, err})
+		for i := range q.kept.Len() {
+			if p := *q.kept.At(i); p.owner != nil && p.group == group {
+				n.released.Push(released{p.owner, err})
 				p.owner = nil
 			}
 		}

@@ -70,10 +70,10 @@ func (r *Receiver) read(buf []byte, info *Info) (n int, over bool, err error) {
 	r.n.mu.Lock()
 	for !over {
 		q := &r.data
-		if !r.open && r.single.len() > 0 {
+		if !r.open && r.single.Len() > 0 {
 			q = &r.single
 		}
-		if q.len() == 0 {
+		if q.Len() == 0 {
 			if r.open && r.err != nil && r.err != ErrClosed { // the rest of the message never comes
 				r.open = false
 				*info = r.reading
@@ -83,7 +83,7 @@ func (r *Receiver) read(buf []byte, info *Info) (n int, over bool, err error) {
 			err = r.err
 			break
 		}
-		u := q.at(0)
+		u := q.At(0)
 		t := &u.fragment
 		info.PPID, info.Unordered = t.PPID, t.Unordered
 		r.reading = *info
@@ -98,13 +98,13 @@ func (r *Receiver) read(buf []byte, info *Info) (n int, over bool, err error) {
 		if r.open = !t.End; t.End {
 			info.EOR, info.Aborted, over = true, t.Aborted, true
 		}
-		p := q.pop().p
+		p := q.Pop().p
 		r.free(p)
 		p.release()
 		over = over || n == len(buf)
 	}
 	r.grow()
-	if !r.listed && r.data.len()+r.single.len() > 0 {
+	if !r.listed && r.data.Len()+r.single.Len() > 0 {
 		r.notify()
 	}
 	r.n.mu.Unlock()

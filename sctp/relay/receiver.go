@@ -3,6 +3,7 @@ package relay
 import (
 	"log/slog"
 
+	"github.com/weftstack/weft/internal/fifo"
 	"github.com/weftstack/weft/sctp/relay/frame"
 )
 
@@ -54,7 +55,7 @@ type Receiver struct {
 	reading     Info // PPID and Unordered of the message that is read
 	singles     uint64
 
-	data, single fifo[unread]
+	data, single fifo.Queue[unread]
 	held         int // memory of both in bytes
 	granted      int // window of the last ack, less what came since
 	unacked      int // bytes since the last ack
@@ -84,7 +85,7 @@ func (r *Receiver) Stream() uint16 { return r.stream }
 func (n *Node) onData(via *conn, f *frame.Frame) {
 	n.mu.Lock()
 	r := n.receiver(via, f)
-	if n.ended.len() > 0 {
+	if n.ended.Len() > 0 {
 		defer n.runUpcalls()
 	}
 	if r == nil {
@@ -161,12 +162,12 @@ func (r *Receiver) onNext(f *frame.Frame) {
 // deliver passes what came meanwhile to OnFragment. mu is held.
 func (r *Receiver) deliver() {
 	n := r.n
-	for r.data.len()+r.single.len() > 0 {
+	for r.data.Len()+r.single.Len() > 0 {
 		q := &r.single
-		if q.len() == 0 {
+		if q.Len() == 0 {
 			q = &r.data
 		}
-		u := q.pop()
+		u := q.Pop()
 		r.upcall = u.fragment
 		if u.p != nil {
 			r.free(u.p)
@@ -349,7 +350,7 @@ func (r *Receiver) notify() {
 	wake(r.signal)
 	if !r.listed && r.upcalls.OnFragment == nil {
 		r.listed = true
-		r.n.ready.push(r)
+		r.n.ready.Push(r)
 		wake(r.n.readable)
 	}
 }
@@ -364,10 +365,10 @@ func (r *Receiver) end(err error) {
 		r.n.note(slog.LevelInfo, "flow from another process ended", slog.String("origin", r.from.String()),
 			slog.Int("stream", int(r.stream)), slog.Any("error", err))
 		if r.upcalls.OnFragment != nil {
-			r.data.push(unread{fragment: Fragment{End: true, Aborted: true, Err: err}})
+			r.data.Push(unread{fragment: Fragment{End: true, Aborted: true, Err: err}})
 			if !r.delivering {
 				r.delivering = true
-				r.n.ended.push(r)
+				r.n.ended.Push(r)
 			}
 		}
 	}
@@ -376,9 +377,9 @@ func (r *Receiver) end(err error) {
 
 // discard drops what was not read. mu is held.
 func (r *Receiver) discard() {
-	for _, q := range [...]*fifo[unread]{&r.data, &r.single} {
-		for q.len() > 0 {
-			if u := q.pop(); u.p != nil {
+	for _, q := range [...]*fifo.Queue[unread]{&r.data, &r.single} {
+		for q.Len() > 0 {
+			if u := q.Pop(); u.p != nil {
 				r.free(u.p)
 				u.p.release()
 			}

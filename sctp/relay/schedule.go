@@ -79,8 +79,8 @@ func (s *shares) take() *packet {
 	if c.head = q.next; c.head == nil {
 		c.tail = nil
 	}
-	p := q.frames.pop()
-	if q.listed, q.next = q.frames.len() > 0, nil; q.listed {
+	p := q.frames.Pop()
+	if q.listed, q.next = q.frames.Len() > 0, nil; q.listed {
 		if c.tail == nil {
 			c.head = q
 		} else {
@@ -117,7 +117,7 @@ func (s *shares) turn() *share {
 				continue
 			}
 		}
-		if c.deficit >= (*c.head.frames.at(0)).n {
+		if c.deficit >= (*c.head.frames.At(0)).n {
 			return c
 		}
 		c.deficit += c.weight * quantum

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weftstack/weft/internal/fifo"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/relay/frame"
 )
@@ -84,12 +85,12 @@ type Sender struct {
 
 // sequence are the frames of a flow that are not confirmed, in order.
 type sequence struct {
-	kept fifo[*packet]
+	kept fifo.Queue[*packet]
 	base uint32 // number of the first
 	next uint32 // of the next to be sent
 }
 
-func (q *sequence) end() uint32      { return q.base + uint32(q.kept.len()) }
+func (q *sequence) end() uint32      { return q.base + uint32(q.kept.Len()) }
 func (q *sequence) unconfirmed() int { return int(q.next - q.base) }
 
 // confirmation is a call that waits until the target has confirmed all numbers before its own.
@@ -265,7 +266,7 @@ func (s *Sender) keep(p *packet, single bool) {
 		q = &s.single
 	}
 	frame.SetSeq(p.bytes(), q.end())
-	q.kept.push(p)
+	q.kept.Push(p)
 	s.credit += p.credit
 	s.reserve(p.cost())
 	s.counters.Frames++
@@ -366,7 +367,7 @@ func (s *Sender) abandon() {
 
 // confirm returns a confirmation of all that was sent, nil if there is nothing to wait for. mu is held.
 func (s *Sender) confirm() *confirmation {
-	if s.data.kept.len()+s.single.kept.len() == 0 {
+	if s.data.kept.Len()+s.single.kept.Len() == 0 {
 		return nil
 	}
 	var c *confirmation

@@ -16,9 +16,9 @@ func (r *Receiver) store(f *frame.Frame, t Fragment) bool {
 	n.recvHeld += cost
 	u := unread{p: p, fragment: t}
 	if f.Type == frame.Single {
-		r.single.push(u)
+		r.single.Push(u)
 	} else {
-		r.data.push(u)
+		r.data.Push(u)
 	}
 	return true
 }

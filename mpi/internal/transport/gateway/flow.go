@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weftstack/weft/internal/bufpool"
+	"github.com/weftstack/weft/internal/fifo"
 	"github.com/weftstack/weft/mpi/internal/transport"
 	"github.com/weftstack/weft/sctp/relay"
 )
@@ -30,14 +31,14 @@ type flow struct {
 	dirty atomic.Bool // something was queued since the last flush
 
 	mu        sync.Mutex
-	queue     fifo[item]
-	owners    fifo[owner] // of bodies that the relay has and the target has not confirmed; in mode Chained
-	sent      uint64      // bytes that the relay has taken
-	confirmed uint64      // of them, by the target
-	draining  bool        // a goroutine gives items to the relay
-	again     bool        // it has to look once more
-	sweep     bool        // a link has ended: its items are removed
-	ended     bool        // the flow has failed, and before it the links
+	queue     fifo.Queue[item]
+	owners    fifo.Queue[owner] // of bodies that the relay has and the target has not confirmed; in mode Chained
+	sent      uint64            // bytes that the relay has taken
+	confirmed uint64            // of them, by the target
+	draining  bool              // a goroutine gives items to the relay
+	again     bool              // it has to look once more
+	sweep     bool              // a link has ended: its items are removed
+	ended     bool              // the flow has failed, and before it the links
 }
 
 // item is a part of a message that waits: copies of headers and short bodies, or a body with an owner.
@@ -61,8 +62,8 @@ type owner struct {
 func (f *flow) addCopy(l *Link, hdr, body []byte, whole bool) {
 	n := len(hdr) + len(body)
 	var last *item
-	if f.queue.n > 0 && !whole {
-		last = f.queue.at(f.queue.n - 1)
+	if f.queue.Len() > 0 && !whole {
+		last = f.queue.At(f.queue.Len() - 1)
 	}
 	if last == nil || last.link != l || last.whole || last.buf == nil || last.room < n {
 		size := n
@@ -70,8 +71,8 @@ func (f *flow) addCopy(l *Link, hdr, body []byte, whole bool) {
 			size = max(n, copySize)
 		}
 		b := bufpool.Get(size)
-		f.queue.push(item{link: l, buf: b, data: b.Bytes(size)[:0], room: size, whole: whole})
-		last = f.queue.at(f.queue.n - 1)
+		f.queue.Push(item{link: l, buf: b, data: b.Bytes(size)[:0], room: size, whole: whole})
+		last = f.queue.At(f.queue.Len() - 1)
 		l.queued.Add(1)
 	}
 	last.data = append(append(last.data, hdr...), body...)
@@ -82,11 +83,11 @@ func (f *flow) addCopy(l *Link, hdr, body []byte, whole bool) {
 // addOwned queues a body by reference, behind its header. mu is held.
 func (f *flow) addOwned(l *Link, body []byte, own transport.Owner) {
 	if len(body) == 0 { // the header takes the owner along
-		last := f.queue.at(f.queue.n - 1)
+		last := f.queue.At(f.queue.Len() - 1)
 		last.own, last.room = own, 0
 		return
 	}
-	f.queue.push(item{link: l, data: body, own: own})
+	f.queue.Push(item{link: l, data: body, own: own})
 	l.queued.Add(1)
 }
 
@@ -102,7 +103,7 @@ func (f *flow) pump() {
 	for {
 		f.again = false
 		f.drop()
-		for f.queue.n > 0 && f.give() {
+		for f.queue.Len() > 0 && f.give() {
 		}
 		if !f.again {
 			break
@@ -115,7 +116,7 @@ func (f *flow) pump() {
 // give gives the relay the next message. It reports false if the relay does not take it. mu is held; it is released
 // meanwhile.
 func (f *flow) give() bool {
-	first := *f.queue.at(0)
+	first := *f.queue.At(0)
 	if f.ended || first.link.over() && !first.whole {
 		f.pop(first.link.failure())
 		return true
@@ -123,8 +124,8 @@ func (f *flow) give() bool {
 	header, body, own := first.data, []byte(nil), first.own
 	if first.buf == nil {
 		header, body = nil, first.data
-	} else if !first.whole && f.queue.n > 1 {
-		if next := f.queue.at(1); next.link == first.link && next.buf == nil {
+	} else if !first.whole && f.queue.Len() > 1 {
+		if next := f.queue.At(1); next.link == first.link && next.buf == nil {
 			body, own = next.data, next.own
 		}
 	}
@@ -160,7 +161,7 @@ func (f *flow) taken(l *Link, n int) {
 	}
 	l.count(n)
 	for n > 0 {
-		it := f.queue.at(0)
+		it := f.queue.At(0)
 		k := min(n, len(it.data))
 		it.data = it.data[k:]
 		n -= k
@@ -171,7 +172,7 @@ func (f *flow) taken(l *Link, n int) {
 			continue
 		}
 		if it.own != nil && f.pair.station.chained() {
-			f.owners.push(owner{l, it.own, f.sent})
+			f.owners.Push(owner{l, it.own, f.sent})
 			it.own = nil
 		}
 		f.pop(nil)
@@ -181,8 +182,8 @@ func (f *flow) taken(l *Link, n int) {
 
 // releaseConfirmed releases the bodies that the target has confirmed. mu is held; it is released meanwhile.
 func (f *flow) releaseConfirmed() {
-	for f.owners.n > 0 && f.owners.at(0).end <= f.confirmed {
-		o := f.owners.pop()
+	for f.owners.Len() > 0 && f.owners.At(0).end <= f.confirmed {
+		o := f.owners.Pop()
 		f.mu.Unlock()
 		o.own.Released(nil)
 		f.mu.Lock()
@@ -191,7 +192,7 @@ func (f *flow) releaseConfirmed() {
 
 // pop removes the first item, whose owner is told err. mu is held; it is released meanwhile.
 func (f *flow) pop(err error) {
-	it := f.queue.pop()
+	it := f.queue.Pop()
 	f.mu.Unlock()
 	it.finish(err)
 	f.mu.Lock()
@@ -219,14 +220,14 @@ func (f *flow) drop() {
 	f.sweep = false
 	var gone []item
 	var lost []owner
-	f.queue.filter(func(it *item) bool {
+	f.queue.Filter(func(it *item) bool {
 		if f.ended || it.link.over() && !it.whole {
 			gone = append(gone, *it)
 			return false
 		}
 		return true
 	})
-	f.owners.filter(func(o *owner) bool {
+	f.owners.Filter(func(o *owner) bool {
 		if f.ended || o.link.failure() != nil {
 			lost = append(lost, *o)
 			return false
