@@ -18,7 +18,10 @@ import (
 const envFigures = "WEFT_GATEWAY_FIGURES"
 
 // figureWays are how the ranks of two sites reach each other.
-var figureWays = []string{"gateways", "direct", "Open MPI"}
+var figureWays = []string{"gateways", gatewaysBy4, "direct", "Open MPI"}
+
+// gatewaysBy4 is a leg of four associations, each with a congestion window.
+const gatewaysBy4 = "gateways, 4 associations"
 
 // A figureRow is a pattern over a network.
 type figureRow struct {
@@ -71,8 +74,11 @@ func runWay(t *testing.T, way, wan, cross, pattern string, seed int, counts bool
 		j.env = []string{envPattern + "=" + pattern, "WEFT_TRANSPORT=sctp"}
 		command := []string{os.Args[0]}
 		switch {
-		case way == "gateways":
+		case way == "gateways" || way == gatewaysBy4:
 			j.gateways = 1
+			if way == gatewaysBy4 {
+				j.flags = append(j.flags, "-associations", "4")
+			}
 			if counts {
 				script += `i=17; for n in $(echo $WEFT_NET_GATEWAYS | tr , ' '); do ip netns exec $n ` + tool(t, "weft") +
 					` gateway status -json 127.0.0.1:91$i | tr -d '\n'; echo; i=$((i+16)); done`
@@ -191,6 +197,7 @@ func TestGatewayFigures(t *testing.T) {
 						t.Errorf("%s, %s, %s, seed %d: %v", row.name, net.name, way, seed, err)
 						continue
 					}
+					t.Logf("%s, %s, %s, seed %d: %.3g s", row.name, net.name, way, seed, r.Seconds)
 					key := row.name + net.name + way
 					times[key] = append(times[key], r.Seconds)
 				}
@@ -198,7 +205,7 @@ func TestGatewayFigures(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "| Seconds | network | %s | gateways / direct | gateways / Open MPI |\n|---|---|---|---|---|---|---|\n", strings.Join(figureWays, " | "))
+	fmt.Fprintf(&b, "| Seconds | network | %s | gateways / direct | 4 / direct | gateways / Open MPI | 4 / Open MPI |\n|---|---|---|---|---|---|---|---|---|---|\n", strings.Join(figureWays, " | "))
 	for _, row := range rows {
 		for _, net := range nets {
 			fmt.Fprintf(&b, "| %s | %s |", row.name, net.name)
@@ -214,7 +221,7 @@ func TestGatewayFigures(t *testing.T) {
 				low, high := s.Range()
 				fmt.Fprintf(&b, " %.3g (%.3g–%.3g) |", s.Median(), low, high)
 			}
-			fmt.Fprintf(&b, " %.2f | %.2f |\n", m[0]/m[1], m[0]/m[2])
+			fmt.Fprintf(&b, " %.2f | %.2f | %.2f | %.2f |\n", m[0]/m[2], m[1]/m[2], m[0]/m[3], m[1]/m[3])
 		}
 	}
 	t.Logf("times, medians of %d seeds:\n%s", seeds, &b)
