@@ -90,9 +90,10 @@ func WinCreate[T Element](ctx context.Context, c *Comm, buf []T, opts ...WinOpti
 // window is a Win without its element type.
 type window struct {
 	*rma.Window
-	of   *Comm // communicator that the window was made of
-	c    *Comm // that of the window itself
-	elem int   // bytes of an element
+	of   *Comm     // communicator that the window was made of
+	c    *Comm     // that of the window itself
+	typ  *rma.Elem // of the elements
+	elem int       // bytes of one
 	own  labels
 
 	mu   sync.Mutex
@@ -114,9 +115,9 @@ func winCreate[T Element](ctx context.Context, c *Comm, buf []T, f *os.File, o w
 // newWindow makes a window of elements of type T: cfg says in what memory.
 func newWindow[T Element](ctx context.Context, c *Comm, cfg rma.Config, o winOptions) (*window, error) {
 	t := reflect.TypeFor[T]()
-	w := &window{of: c, elem: max(datatype.SizeOf[T](), 1)}
-	cfg.Elem, cfg.Word, cfg.Sig = w.elem, isWord(t), datatype.SigOf(t)
-	cfg.Kind, cfg.Ops = uint32(t.Kind()), reducersOf[T](t.Kind())
+	w := &window{of: c, typ: rma.ElemOf(t)}
+	w.elem = w.typ.Size()
+	cfg.Unit, cfg.Elem, cfg.Kind = w.elem, w.typ, uint32(t.Kind())
 	cfg.Access, cfg.Messages, cfg.Bad, cfg.Freed = rma.Access(o.access), o.messages, o.bad, w.own.attrs.dropAll
 	own, err := c.private(ctx)
 	if err != nil {
@@ -215,7 +216,7 @@ func (w *Win[T]) Get(ctx context.Context, dst []T, target, disp int) error {
 // elements longer than 1 MiB.
 func (w *Win[T]) Accumulate(ctx context.Context, src []T, target, disp int, op Op[T]) error {
 	t := w.w.of.enter()
-	err := w.w.Update(ctx, datatype.Bytes(src), nil, target, disp, op.reducer())
+	err := w.w.Update(ctx, datatype.Bytes(src), nil, target, disp, w.w.typ, op.reducer())
 	w.w.of.leave(t, "Win.Accumulate", target, 0, len(src)*w.w.elem, err)
 	return err
 }
@@ -230,7 +231,7 @@ func (w *Win[T]) GetAccumulate(ctx context.Context, src, result []T, target, dis
 		return fmt.Errorf("%w: result holds %d elements, not %d", ErrCount, len(result), len(src))
 	}
 	t := w.w.of.enter()
-	err := w.w.Update(ctx, datatype.Bytes(src), datatype.Bytes(result), target, disp, op.reducer())
+	err := w.w.Update(ctx, datatype.Bytes(src), datatype.Bytes(result), target, disp, w.w.typ, op.reducer())
 	w.w.of.leave(t, "Win.GetAccumulate", target, 0, len(src)*w.w.elem, err)
 	return err
 }
@@ -241,7 +242,7 @@ func (w *Win[T]) GetAccumulate(ctx context.Context, src, result []T, target, dis
 func (w *Win[T]) FetchAndOp(ctx context.Context, value T, target, disp int, op Op[T]) (T, error) {
 	var old T
 	t := w.w.of.enter()
-	err := w.w.Fetch(ctx, datatype.Bytes([]T{value}), datatype.Bytes(oneOf(&old)), target, disp, op.reducer())
+	err := w.w.Fetch(ctx, datatype.Bytes([]T{value}), datatype.Bytes(oneOf(&old)), target, disp, w.w.typ, op.reducer())
 	w.w.of.leave(t, "Win.FetchAndOp", target, 0, w.w.elem, err)
 	return answered(&old, err)
 }
@@ -252,7 +253,7 @@ func (w *Win[T]) FetchAndOp(ctx context.Context, value T, target, disp int, op O
 // are performed in the order of the calls, including those of both forms.
 func (w *Win[T]) FetchAndOpTo(ctx context.Context, value T, result *T, target, disp int, op Op[T]) error {
 	t := w.w.of.enter()
-	err := w.w.Update(ctx, datatype.Bytes([]T{value}), datatype.Bytes(oneOf(result)), target, disp, op.reducer())
+	err := w.w.Update(ctx, datatype.Bytes([]T{value}), datatype.Bytes(oneOf(result)), target, disp, w.w.typ, op.reducer())
 	w.w.of.leave(t, "Win.FetchAndOpTo", target, 0, w.w.elem, err)
 	return err
 }
@@ -263,7 +264,7 @@ func (w *Win[T]) FetchAndOpTo(ctx context.Context, value T, result *T, target, d
 func (w *Win[T]) CompareAndSwap(ctx context.Context, compare, swap T, target, disp int) (T, error) {
 	var old T
 	t := w.w.of.enter()
-	err := w.w.Swap(ctx, datatype.Bytes([]T{compare, swap}), datatype.Bytes(oneOf(&old)), target, disp, true)
+	err := w.w.Swap(ctx, datatype.Bytes([]T{compare, swap}), datatype.Bytes(oneOf(&old)), target, disp, w.w.typ, true)
 	w.w.of.leave(t, "Win.CompareAndSwap", target, 0, w.w.elem, err)
 	return answered(&old, err)
 }
@@ -272,7 +273,7 @@ func (w *Win[T]) CompareAndSwap(ctx context.Context, compare, swap T, target, di
 // (MPI_Compare_and_swap): see [Win.FetchAndOpTo] for *result and the order.
 func (w *Win[T]) CompareAndSwapTo(ctx context.Context, compare, swap T, result *T, target, disp int) error {
 	t := w.w.of.enter()
-	err := w.w.Swap(ctx, datatype.Bytes([]T{compare, swap}), datatype.Bytes(oneOf(result)), target, disp, false)
+	err := w.w.Swap(ctx, datatype.Bytes([]T{compare, swap}), datatype.Bytes(oneOf(result)), target, disp, w.w.typ, false)
 	w.w.of.leave(t, "Win.CompareAndSwapTo", target, 0, w.w.elem, err)
 	return err
 }

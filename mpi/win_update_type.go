@@ -10,7 +10,7 @@ import "context"
 func (w *Win[T]) AccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	target, disp, tcount int, ttype *Datatype, op Op[T]) error {
 	t := w.w.of.enter()
-	err := w.w.UpdateItems(ctx, itemsOf(src, scount, stype), nil, target, disp, tcount, ttype.typ(), op.reducer())
+	err := w.w.UpdateItems(ctx, itemsOf(src, scount, stype), nil, target, disp, tcount, ttype.typ(), w.w.typ, op.reducer())
 	w.w.of.leave(t, "Win.AccumulateType", target, 0, tcount*ttype.typ().Size(), err)
 	return err
 }
@@ -23,7 +23,7 @@ func (w *Win[T]) GetAccumulateType(ctx context.Context, src []T, scount int, sty
 	result []T, rcount int, rtype *Datatype, target, disp, tcount int, ttype *Datatype, op Op[T]) error {
 	t := w.w.of.enter()
 	old := itemsOf(result, rcount, rtype)
-	err := w.w.UpdateItems(ctx, itemsOf(src, scount, stype), &old, target, disp, tcount, ttype.typ(), op.reducer())
+	err := w.w.UpdateItems(ctx, itemsOf(src, scount, stype), &old, target, disp, tcount, ttype.typ(), w.w.typ, op.reducer())
 	w.w.of.leave(t, "Win.GetAccumulateType", target, 0, tcount*ttype.typ().Size(), err)
 	return err
 }

@@ -14,8 +14,8 @@ import (
 
 const (
 	// wireVersion is the version of all messages between ranks. Version 3 added the type
-	// signature of elements. A peer of another version is refused.
-	wireVersion = 3
+	// signature of elements, version 4 the type of elements in updates of windows. A peer of another version is refused.
+	wireVersion = 4
 	nonceLen    = 16
 	macLen      = sha256.Size
 

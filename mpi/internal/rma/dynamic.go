@@ -70,7 +70,7 @@ func (w *Window) Attach(mem []byte) (disp int, err error) {
 		return 0, fmt.Errorf("%w: %d buffers are attached", mpierr.ErrWindow, MaxAttached)
 	}
 	// A gap keeps an access beyond the end of a buffer from reaching the next one.
-	next, ok := datatype.Add(d.next, len(mem)+dynamicFirst*w.elem)
+	next, ok := datatype.Add(d.next, len(mem)+dynamicFirst*w.unit)
 	if !ok {
 		return 0, fmt.Errorf("%w: no addresses are left", mpierr.ErrWindow)
 	}
@@ -78,15 +78,15 @@ func (w *Window) Attach(mem []byte) (disp int, err error) {
 		r := rangeOf(mem)
 		i := d.findHeld(r.lo)
 		if i < len(d.held) && d.held[i].lo < r.hi {
-			return 0, fmt.Errorf("%w: %d elements overlap a buffer of %d bytes that is attached",
-				mpierr.ErrWindow, len(mem)/w.elem, d.held[i].hi-d.held[i].lo)
+			return 0, fmt.Errorf("%w: %d bytes overlap a buffer of %d that is attached",
+				mpierr.ErrWindow, len(mem), d.held[i].hi-d.held[i].lo)
 		}
 		d.held = slices.Insert(d.held, i, r)
 	}
 	at := d.next
 	d.next = next
 	d.attached = append(d.attached, attached{at, mem})
-	return at / w.elem, nil
+	return at / w.unit, nil
 }
 
 // Detach removes the buffer that was attached at disp. It waits only for an operation that is being
@@ -99,7 +99,7 @@ func (w *Window) Detach(disp int) error {
 	if d == nil {
 		return fmt.Errorf("%w: not dynamic", mpierr.ErrWindow)
 	}
-	at, ok := datatype.Mul(disp, w.elem)
+	at, ok := datatype.Mul(disp, w.unit)
 	d.mu.Lock()
 	i, found := d.find(at)
 	if ok = ok && found; ok {

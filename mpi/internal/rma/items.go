@@ -17,10 +17,10 @@ type Items struct {
 	Type  *datatype.Type
 }
 
-// UpdateItems is update of items; old may be nil.
+// UpdateItems is Update of items that consist of elements of type e; old may be nil.
 func (w *Window) UpdateItems(ctx context.Context, src Items, old *Items, target, disp, tcount int, ttype *datatype.Type,
-	red op.Reducer) error {
-	code, err := w.checkOp(red)
+	e *Elem, red op.Reducer) error {
+	code, err := e.reducer(red)
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (w *Window) UpdateItems(ctx context.Context, src Items, old *Items, target,
 	if code == op.CodeNoOp && old != nil {
 		same = old.Type // NoOp ignores the operands
 	}
-	if err := w.wholeElements(same, ttype); err != nil {
+	if err := w.wholeElements(e, same, ttype); err != nil {
 		return err
 	}
 	var packed []byte
@@ -44,10 +44,17 @@ func (w *Window) UpdateItems(ctx context.Context, src Items, old *Items, target,
 	}
 	to := Items{packed, 1, datatype.OfBytes(len(packed))}
 	if old != nil {
-		if err := w.wholeElements(old.Type); err != nil {
+		if err := w.wholeElements(e, old.Type); err != nil {
 			return err
 		}
 		to = *old
+	}
+	off, _, err := w.locateUpdate(target, disp, 0, e)
+	if err == nil && target != ProcNull && len(packed) > 0 {
+		err = w.checkPlace(target, off, e)
+	}
+	if err != nil {
+		return err
 	}
 	return w.typed(to, target, disp, tcount, ttype, AccessUpdate, func(b []byte, off int) error {
 		next := packed[:len(b)]
@@ -55,7 +62,7 @@ func (w *Window) UpdateItems(ctx context.Context, src Items, old *Items, target,
 		if old == nil {
 			b = nil
 		}
-		return w.updateAt(ctx, next, b, target, off, code)
+		return w.updateAt(ctx, next, b, target, off, e, code)
 	})
 }
 
@@ -70,21 +77,26 @@ func (x Items) packed() ([]byte, error) {
 	return b, nil
 }
 
-// wholeElements checks that items consist of whole elements of the window, and are of its type.
-func (w *Window) wholeElements(types ...*datatype.Type) error {
+// wholeElements checks that items consist of whole elements of a type, at places that are aligned for them if the
+// first item is. If all elements of the window are of the type, there must be one at each place.
+func (w *Window) wholeElements(e *Elem, types ...*datatype.Type) error {
+	step := e.align
+	if w.elem != nil {
+		step = e.size
+	}
 	for _, t := range types {
 		if t == nil {
 			return fmt.Errorf("%w: nil", mpierr.ErrDatatype)
 		}
-		ok := t.Extent()%w.elem == 0
+		ok := t.Extent()%step == 0
 		for off, n := range t.Runs(1) {
-			ok = ok && off%w.elem == 0 && n%w.elem == 0
+			ok = ok && off%step == 0 && n%e.size == 0
 		}
 		if !ok {
-			return fmt.Errorf("%w: %v holds parts of elements of %d bytes", mpierr.ErrDatatype, t, w.elem)
+			return fmt.Errorf("%w: %v holds parts of elements of %d bytes", mpierr.ErrDatatype, t, e.size)
 		}
-		if !t.Values().Matches(w.sig) {
-			return fmt.Errorf("%w: %v in a window of %v", mpierr.ErrTypeMismatch, t.Values(), w.sig)
+		if !t.Values().Matches(e.sig) {
+			return fmt.Errorf("%w: %v in an update of %v", mpierr.ErrTypeMismatch, t.Values(), e)
 		}
 	}
 	return nil

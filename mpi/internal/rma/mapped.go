@@ -110,20 +110,21 @@ func (w *Window) mapped(ctx context.Context) error {
 // mapped. All updates of mapped words are performed here, so those of a rank keep their order
 // (MPI-4.1, Section 12.7.2). They are atomic with those of the target and of RDMA, which use
 // processor atomics, too.
-func (w *Window) updateDirect(src, old []byte, target, off int, code op.Code) bool {
-	d := w.wordsOf(target, off, len(src))
+func (w *Window) updateDirect(src, old []byte, target, off int, e *Elem, code op.Code) bool {
+	d := w.wordsOf(target, off, len(src), e)
 	if d == nil {
 		return false
 	}
 	defer d.mapped.leave()
-	updateWords(d.mapped.mem[off:off+len(src)], src, old, w.ops[code])
+	src = e.aligned(src)
+	updateWords(d.mapped.mem[off:off+len(src)], src, old, e.ops[code])
 	w.copied(target, &w.to[target].counters.Atomics, len(src))
 	return true
 }
 
 // swapDirect is CompareAndSwap by a processor atomic.
-func (w *Window) swapDirect(operands, old []byte, target, off int) bool {
-	d := w.wordsOf(target, off, 8)
+func (w *Window) swapDirect(operands, old []byte, target, off int, e *Elem) bool {
+	d := w.wordsOf(target, off, 8, e)
 	if d == nil {
 		return false
 	}
@@ -133,10 +134,9 @@ func (w *Window) swapDirect(operands, old []byte, target, off int) bool {
 	return true
 }
 
-// wordsOf returns the mapped memory of a target whose elements are words, with enter called, or
-// nil.
-func (w *Window) wordsOf(target, off, n int) *directMem {
-	if !w.word {
+// wordsOf returns the mapped memory of a target for an update of words, with enter called, or nil.
+func (w *Window) wordsOf(target, off, n int, e *Elem) *directMem {
+	if !e.word {
 		return nil
 	}
 	d := w.directTo(target, off, n, AccessUpdate)

@@ -16,19 +16,27 @@ import (
 // of its own, sent from the origin's buffer and, for Put, placed directly in the window. The number
 // in the header gives that message, and the answer, tags of their own. All integers are big endian.
 //
-//	 0      1    2   3       4        8         16
-//	+------+----+---+-------+--------+---------+--------+------
-//	| kind | op | 0 | flags | number | offset  | length | data …
-//	+------+----+---+-------+--------+---------+--------+------
+// An update names its operator and the type of its elements with their size; length is a whole number of them. Type
+// and size are 0 in other requests.
+//
+//	 0      1    2      3       4        8         16       20
+//	+------+----+------+-------+--------+---------+--------+------+------
+//	| kind | op | type | flags | number | offset  | length | size | data …
+//	+------+----+------+-------+--------+---------+--------+------+------
 type amHeader struct {
 	kind   amKind
-	op     uint8  // operator, or lock mode
-	bulk   bool   // the data is in a message of its own
-	answer bool   // the origin waits for an answer
-	num    uint32 // number of the request; 0 without bulk and answer
-	off    uint64
-	n      uint64
+	op     uint8    // operator, or lock mode
+	elem   elemCode // type of the elements of an update
+	bulk   bool     // the data is in a message of its own
+	answer bool     // the origin waits for an answer
+	num    uint32   // number of the request; 0 without bulk and answer
+	off    uint64   // of the memory of the target, in bytes; in a dynamic window, its address
+	n      uint64   // bytes of data
+	size   uint32   // bytes of an element
 }
+
+// update returns whether the request updates elements.
+func (h *amHeader) update() bool { return h.kind == amUpdate || h.kind == amSwap }
 
 // Flags of a header.
 const (
@@ -72,6 +80,8 @@ const (
 	amRange
 	amAccess
 	amProtocol
+	amType  // the window has no elements of that type
+	amAlign // there is no element of that type at the place
 )
 
 // amError returns the error of a result code.
@@ -83,12 +93,16 @@ func amError(code uint8) error {
 		return mpierr.ErrRange
 	case amAccess:
 		return mpierr.ErrAccess
+	case amType:
+		return fmt.Errorf("%w: an update of elements that the window does not have", mpierr.ErrTypeMismatch)
+	case amAlign:
+		return fmt.Errorf("%w: an update at an address that is not aligned for its elements", mpierr.ErrDatatype)
 	}
 	return fmt.Errorf("%w: answer %d", mpierr.ErrProtocol, code)
 }
 
 func (h *amHeader) put(b []byte) {
-	b[0], b[1], b[2], b[3] = byte(h.kind), h.op, 0, 0
+	b[0], b[1], b[2], b[3] = byte(h.kind), h.op, byte(h.elem), 0
 	if h.bulk {
 		b[3] |= amBulk
 	}
@@ -97,21 +111,26 @@ func (h *amHeader) put(b []byte) {
 	}
 	binary.BigEndian.PutUint32(b[4:], h.num)
 	binary.BigEndian.PutUint64(b[8:], h.off)
-	binary.BigEndian.PutUint64(b[16:], h.n)
+	binary.BigEndian.PutUint32(b[16:], uint32(h.n))
+	binary.BigEndian.PutUint32(b[20:], h.size)
 }
 
 // get decodes h and reports whether the message is well-formed.
 func (h *amHeader) get(b []byte) (data []byte, ok bool) {
-	if len(b) < amHeaderLen || b[2] != 0 || b[3] > amBulk|amAnswer {
+	if len(b) < amHeaderLen || b[3] > amBulk|amAnswer {
 		return nil, false
 	}
-	*h = amHeader{kind: amKind(b[0]), op: b[1], bulk: b[3]&amBulk != 0, answer: b[3]&amAnswer != 0,
-		num: binary.BigEndian.Uint32(b[4:]), off: binary.BigEndian.Uint64(b[8:]), n: binary.BigEndian.Uint64(b[16:])}
+	*h = amHeader{kind: amKind(b[0]), op: b[1], elem: elemCode(b[2]), bulk: b[3]&amBulk != 0, answer: b[3]&amAnswer != 0,
+		num: binary.BigEndian.Uint32(b[4:]), off: binary.BigEndian.Uint64(b[8:]),
+		n: uint64(binary.BigEndian.Uint32(b[16:])), size: binary.BigEndian.Uint32(b[20:])}
 	data = b[amHeaderLen:]
 	if h.kind == 0 || h.kind >= amLimit || h.n > MaxChunk || h.num > amNumbers {
 		return nil, false
 	}
 	if (h.bulk || h.answer) != (h.num > 0) {
+		return nil, false
+	}
+	if h.update() != (h.size > 0) || !h.update() && h.elem != 0 {
 		return nil, false
 	}
 	want := uint64(0)
@@ -179,7 +198,7 @@ func (w *Window) tell(ctx context.Context, target int, h amHeader, data []byte) 
 	}
 	t.mu.Lock()
 	t.unsure = true
-	if h.kind == amUpdate || h.kind == amSwap {
+	if h.update() {
 		t.updates++
 	}
 	if r != nil {

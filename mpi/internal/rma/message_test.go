@@ -9,7 +9,8 @@ import (
 
 // TestWinMessage reads requests that no origin sends.
 func TestWinMessage(t *testing.T) {
-	good := amHeader{kind: amUpdate, op: uint8(op.CodeSum), answer: true, num: 1, off: 1 << 33, n: 8}
+	good := amHeader{kind: amUpdate, op: uint8(op.CodeSum), answer: true, num: 1, off: 1 << 33, n: 8,
+		elem: elemFloat64, size: 8}
 	b := make([]byte, amHeaderLen+8)
 	good.put(b)
 	var h amHeader
@@ -21,11 +22,13 @@ func TestWinMessage(t *testing.T) {
 		"short":              func(b []byte) []byte { return b[:amHeaderLen-1] },
 		"no kind":            func(b []byte) []byte { b[0] = 0; return b },
 		"unknown kind":       func(b []byte) []byte { b[0] = byte(amLimit); return b },
-		"reserved":           func(b []byte) []byte { b[2] = 1; return b },
+		"no size":            func(b []byte) []byte { b[23] = 0; return b },
+		"type of a Put":      func(b []byte) []byte { b[0], b[23] = byte(amPut), 0; return b },
+		"size of a Put":      func(b []byte) []byte { b[0], b[2] = byte(amPut), 0; return b },
 		"flag":               func(b []byte) []byte { b[3] = 4; return b },
 		"bulk and data":      func(b []byte) []byte { b[3] |= amBulk; return b },
 		"bulk get":           func(b []byte) []byte { b[0], b[3] = byte(amGet), amBulk; return b[:amHeaderLen] },
-		"too long":           func(b []byte) []byte { b[20] = 0xff; return b },
+		"too long":           func(b []byte) []byte { b[16] = 0xff; return b },
 		"short data":         func(b []byte) []byte { return b[:len(b)-1] },
 		"no number":          func(b []byte) []byte { b[7] = 0; return b },
 		"number for nothing": func(b []byte) []byte { b[3] = 0; return b },

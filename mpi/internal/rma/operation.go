@@ -97,48 +97,38 @@ func (w *Window) getAt(ctx context.Context, dst []byte, target, off int) error {
 	return nil
 }
 
-// checkOp returns the code of an operator, or ErrOp if updates cannot use it.
-func (w *Window) checkOp(red op.Reducer) (op.Code, error) {
-	if red == nil || w.ops[red.Code()] == nil {
-		return 0, fmt.Errorf("%w: in an update of a window", mpierr.ErrOp)
-	}
-	return red.Code(), nil
-}
-
-// Update is Accumulate, or GetAccumulate if old is not nil.
-func (w *Window) Update(ctx context.Context, src, old []byte, target, disp int, red op.Reducer) error {
-	code, err := w.checkOp(red)
+// Update is Accumulate of elements of type e, or GetAccumulate if old is not nil. It does not wait for the target, so
+// with one element it is also the FetchAndOp that a later synchronization completes.
+func (w *Window) Update(ctx context.Context, src, old []byte, target, disp int, e *Elem, red op.Reducer) error {
+	code, err := e.reducer(red)
 	if err != nil {
 		return err
 	}
-	off, done, err := w.locate(target, disp, len(src), AccessUpdate)
+	off, done, err := w.locateUpdate(target, disp, len(src), e)
 	if done || err != nil {
 		return err
 	}
-	return w.updateAt(ctx, src, old, target, off, code)
+	return w.updateAt(ctx, src, old, target, off, e, code)
 }
 
-// updateAt is Update at a byte offset that locate has checked.
-func (w *Window) updateAt(ctx context.Context, src, old []byte, target, off int, code op.Code) error {
-	if w.elem > MaxChunk {
-		return fmt.Errorf("%w: elements of %d bytes", mpierr.ErrCount, w.elem)
-	}
+// updateAt is Update at a byte offset that locateUpdate has checked.
+func (w *Window) updateAt(ctx context.Context, src, old []byte, target, off int, e *Elem, code op.Code) error {
 	if w.self(target) {
-		mem, err := w.ownAt(off, len(src))
+		mem, err := w.ownElems(off, len(src), e)
 		if err == nil {
-			w.apply(mem, src, old, w.ops[code])
+			w.apply(mem, e.aligned(src), old, e, e.ops[code])
 		}
 		return err
 	}
 	if err := w.spill(ctx, target); err != nil {
 		return err
 	}
-	if w.updateDirect(src, old, target, off, code) {
+	if w.updateDirect(src, old, target, off, e, code) {
 		return nil
 	}
 	for len(src) > 0 {
-		n := min(len(src), MaxChunk-MaxChunk%w.elem)
-		h := amHeader{kind: amUpdate, op: uint8(code), off: uint64(off), n: uint64(n)}
+		n := min(len(src), MaxChunk-MaxChunk%e.size)
+		h := amHeader{kind: amUpdate, op: uint8(code), elem: e.code, size: uint32(e.size), off: uint64(off), n: uint64(n)}
 		var err error
 		if old == nil {
 			err = w.tell(ctx, target, h, src[:n])
@@ -154,13 +144,16 @@ func (w *Window) updateAt(ctx context.Context, src, old []byte, target, off int,
 	return nil
 }
 
-// Fetch is FetchAndOp.
-func (w *Window) Fetch(ctx context.Context, value, old []byte, target, disp int, red op.Reducer) error {
-	code, err := w.checkOp(red)
+// Fetch is FetchAndOp of an element of type e that waits for the old one.
+func (w *Window) Fetch(ctx context.Context, value, old []byte, target, disp int, e *Elem, red op.Reducer) error {
+	code, err := e.reducer(red)
 	if err != nil {
 		return err
 	}
-	off, done, err := w.locate(target, disp, len(value), AccessUpdate)
+	off, done, err := w.locateUpdate(target, disp, len(value), e)
+	if err == nil && len(value) > e.size {
+		err = fmt.Errorf("%w: %d bytes in a FetchAndOp of %v", mpierr.ErrCount, len(value), e)
+	}
 	if done || err != nil {
 		return err
 	}
@@ -168,16 +161,16 @@ func (w *Window) Fetch(ctx context.Context, value, old []byte, target, disp int,
 		if err := w.spill(ctx, target); err != nil {
 			return err
 		}
-		if w.updateDirect(value, old, target, off, code) {
+		if w.updateDirect(value, old, target, off, e, code) {
 			return nil
 		}
-		if w.dev != nil && w.word && w.mayOvertake(target) {
+		if w.dev != nil && e.word && w.mayOvertake(target) {
 			if wr, ok := fetchWR(code, value); ok {
-				return w.atomicRDMA(ctx, wr, old, target, disp)
+				return w.atomicRDMA(ctx, wr, old, target, off)
 			}
 		}
 	}
-	if err := w.updateAt(ctx, value, old, target, off, code); err != nil || w.self(target) {
+	if err := w.updateAt(ctx, value, old, target, off, e, code); err != nil || w.self(target) {
 		return err
 	}
 	return w.answered(ctx, target)
@@ -204,34 +197,37 @@ func (w *Window) answered(ctx context.Context, target int) error {
 	return err
 }
 
-// Swap is CompareAndSwap, or CompareAndSwapTo if waits is false; operands holds compare and swap.
-// Only the waiting form uses RDMA atomics, because later updates in messages could overtake one in
-// flight.
-func (w *Window) Swap(ctx context.Context, operands, old []byte, target, disp int, waits bool) error {
-	off, done, err := w.locate(target, disp, len(old), AccessUpdate)
+// Swap is CompareAndSwap of an element of type e, which waits for the old one if waits is set; operands holds compare
+// and swap, and is copied. Only the waiting form uses RDMA atomics, because later updates in messages could overtake
+// one in flight.
+func (w *Window) Swap(ctx context.Context, operands, old []byte, target, disp int, e *Elem, waits bool) error {
+	off, done, err := w.locateUpdate(target, disp, len(old), e)
+	if err == nil && (len(old) > e.size || len(operands) != 2*len(old)) {
+		err = fmt.Errorf("%w: %d and %d bytes in a CompareAndSwap of %v", mpierr.ErrCount, len(operands), len(old), e)
+	}
 	if done || err != nil {
 		return err
 	}
 	if w.self(target) {
-		mem, err := w.ownAt(off, w.elem)
+		mem, err := w.ownElems(off, e.size, e)
 		if err == nil {
-			w.applySwap(mem, operands, old)
+			w.applySwap(mem, operands, old, e)
 		}
 		return err
 	}
 	if err := w.spill(ctx, target); err != nil {
 		return err
 	}
-	if w.swapDirect(operands, old, target, off) {
+	if w.swapDirect(operands, old, target, off, e) {
 		return nil
 	}
-	if waits && w.dev != nil && w.word && w.mayOvertake(target) {
-		return w.atomicRDMA(ctx, swapWR(operands), old, target, disp)
+	if waits && w.dev != nil && e.word && w.mayOvertake(target) {
+		return w.atomicRDMA(ctx, swapWR(operands), old, target, off)
 	}
 	if 2*len(old) > MaxInline {
 		return fmt.Errorf("%w: elements of %d bytes", mpierr.ErrCount, len(old))
 	}
-	h := amHeader{kind: amSwap, off: uint64(off), n: uint64(len(old))}
+	h := amHeader{kind: amSwap, elem: e.code, size: uint32(e.size), off: uint64(off), n: uint64(len(old))}
 	if err := w.tellFor(ctx, old, target, h, operands); err != nil || !waits {
 		return err
 	}

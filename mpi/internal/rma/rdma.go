@@ -124,12 +124,9 @@ func (w *Window) readRDMA(ctx context.Context, dst []byte, target, off int) erro
 	return nil
 }
 
-// atomicRDMA performs an RDMA atomic on one word and waits for the old value (RFC 7306, Section 5).
-func (w *Window) atomicRDMA(ctx context.Context, wr verbs.SendWR, old []byte, target, disp int) error {
-	off, done, err := w.locate(target, disp, 8, AccessUpdate)
-	if done || err != nil {
-		return err
-	}
+// atomicRDMA performs an RDMA atomic on one word, at a byte offset that locateUpdate has checked, and waits for the old
+// value (RFC 7306, Section 5).
+func (w *Window) atomicRDMA(ctx context.Context, wr verbs.SendWR, old []byte, target, off int) error {
 	c, remote, err := w.connTo(ctx, target)
 	if err != nil {
 		return err

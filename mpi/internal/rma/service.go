@@ -201,15 +201,14 @@ func (s *service) access(ctx context.Context, h amHeader, data []byte) {
 	}
 	code := amOK
 	mem, within := w.at(h.off, h.n)
+	var e *Elem
 	switch {
 	case w.access&need == 0:
 		code = amAccess
 	case !within:
 		code = amRange
-	case h.kind == amUpdate && (int(h.op) >= len(w.ops) || w.ops[h.op] == nil),
-		need == AccessUpdate && (h.off%uint64(w.elem) != 0 || h.n%uint64(w.elem) != 0),
-		h.kind == amSwap && h.n != uint64(w.elem):
-		code = amProtocol
+	case h.update():
+		e, code = w.checkUpdate(&h, mem)
 	}
 	var held *bufpool.Buffer
 	if h.bulk {
@@ -255,15 +254,31 @@ func (s *service) access(ctx context.Context, h amHeader, data []byte) {
 			b = old.Bytes(int(h.n))
 		}
 		if h.kind == amSwap {
-			w.applySwap(mem, data, b)
+			w.applySwap(mem, data, b, e)
 		} else {
-			w.apply(mem, data, b, w.ops[h.op])
+			w.apply(mem, data, b, e, e.ops[h.op])
 		}
 		if h.answer {
 			s.answer(s.origin, h.num, b, old)
 		}
 	}
 	held.Put()
+}
+
+// checkUpdate returns the type of the elements of an update of mem, or why it is refused.
+func (w *Window) checkUpdate(h *amHeader, mem []byte) (*Elem, uint8) {
+	e := elemIn(h)
+	switch {
+	case e == nil, w.elem != nil && (h.elem != w.elem.code || int(h.size) != w.elem.size):
+		return nil, amType
+	case h.n%uint64(h.size) != 0,
+		h.kind == amUpdate && (int(h.op) >= len(e.ops) || e.ops[h.op] == nil),
+		h.kind == amSwap && h.n != uint64(h.size):
+		return nil, amProtocol
+	case len(mem) > 0 && !e.fits(mem):
+		return nil, amAlign
+	}
+	return e, amOK
 }
 
 // answer sends b without waiting. The origin has posted the receive.

@@ -13,10 +13,10 @@ import (
 
 // apply combines src into mem, and stores the old elements to old if that is not nil. Words are
 // updated by processor atomics, so they are atomic with respect to RDMA atomics, too.
-func (w *Window) apply(mem, src, old []byte, red op.Reducer) {
+func (w *Window) apply(mem, src, old []byte, e *Elem, red op.Reducer) {
 	w.hold()
 	defer w.release()
-	if w.word {
+	if e.word {
 		updateWords(mem, src, old, red)
 		return
 	}
@@ -64,10 +64,10 @@ func updateWords(mem, src, old []byte, red op.Reducer) {
 
 // applySwap stores the second half of operands to mem if mem is equal to the first half, and the
 // old element to old.
-func (w *Window) applySwap(mem, operands, old []byte) {
+func (w *Window) applySwap(mem, operands, old []byte, e *Elem) {
 	w.hold()
 	defer w.release()
-	if w.word {
+	if e.word {
 		casWord(mem, operands, old)
 		return
 	}

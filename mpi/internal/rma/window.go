@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"sync"
@@ -12,7 +13,6 @@ import (
 	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/envelope"
 	"github.com/weftstack/weft/mpi/internal/mpierr"
-	"github.com/weftstack/weft/mpi/internal/op"
 	"github.com/weftstack/weft/mpi/internal/rdmadev"
 	"github.com/weftstack/weft/verbs"
 )
@@ -24,11 +24,9 @@ type Config struct {
 	Shared  *Shared  // set for shared memory: Mem is a part of it
 	Dynamic bool     // memory is attached later
 
-	Elem int          // displacement unit: bytes of an element
-	Word bool         // elements are 64-bit integers
-	Sig  datatype.Sig // type signature of an element
-	Kind uint32       // kind of the elements, below 1<<16: the same on all ranks
-	Ops  op.Table     // operators that updates may use
+	Unit int    // bytes that a displacement counts, at least 1; may differ between ranks if Elem is nil
+	Elem *Elem  // of all updates, on all ranks; nil: each update has a type of its own
+	Kind uint32 // what the window holds, below 1<<16: the same on all ranks
 
 	Access   Access
 	Messages bool // no RDMA and no copies
@@ -42,10 +40,8 @@ type Window struct {
 	c    Comm
 	rank int
 	mem  []byte
-	elem int
-	word bool
-	sig  datatype.Sig
-	ops  op.Table
+	unit int   // bytes that a displacement counts here
+	elem *Elem // of all updates; nil: any
 
 	access Access
 	remote []Part // of all ranks
@@ -78,10 +74,12 @@ type Window struct {
 // Part describes the part of one rank to the others.
 type Part struct {
 	Bytes  uint64
-	Elem   uint32
+	Unit   uint32 // bytes that a displacement counts
+	Elem   uint32 // bytes of an element; 0: each update has a type of its own
 	Kind   uint32
 	Sig    datatype.Sig
 	Access Access
+	Skew   uint8        // address of its memory, modulo maxAlign
 	Bad    uint8        // 1: the rank cannot make its part
 	Same   uint8        // 1: all are to have memory of one length
 	Eager  uint8        // 1: queue pairs are connected at once
@@ -94,10 +92,10 @@ type Part struct {
 // Create makes the caller's part of a window and exchanges keys. Every rank of c, which then belongs to the
 // window, calls it. A rank that cannot make its part reports that, so that all ranks fail alike: see Comm.Agree.
 func Create(ctx context.Context, c Comm, cfg Config) (*Window, error) {
-	w := &Window{c: c, rank: c.Rank(), mem: cfg.Mem, file: cfg.File, shared: cfg.Shared, elem: cfg.Elem, word: cfg.Word,
-		sig: cfg.Sig, ops: cfg.Ops, access: cfg.Access, onFreed: cfg.Freed}
+	w := &Window{c: c, rank: c.Rank(), mem: cfg.Mem, file: cfg.File, shared: cfg.Shared, unit: max(cfg.Unit, 1),
+		elem: cfg.Elem, access: cfg.Access, onFreed: cfg.Freed}
 	if cfg.Dynamic {
-		w.dynamic = &dynamicMem{next: dynamicFirst * w.elem}
+		w.dynamic = &dynamicMem{next: dynamicFirst * w.unit}
 		cfg.Kind |= kindDynamic
 	}
 	defer w.withdraw()
@@ -109,7 +107,13 @@ func Create(ctx context.Context, c Comm, cfg Config) (*Window, error) {
 
 func (w *Window) create(ctx context.Context, cfg *Config) error {
 	c := w.c
-	mine := Part{Bytes: uint64(len(w.mem)), Elem: uint32(w.elem), Kind: cfg.Kind, Sig: w.sig, Access: w.access}
+	mine := Part{Bytes: uint64(len(w.mem)), Unit: uint32(w.unit), Kind: cfg.Kind, Access: w.access}
+	if w.elem != nil {
+		mine.Elem, mine.Sig = uint32(w.elem.size), w.elem.sig
+	}
+	if len(w.mem) > 0 {
+		mine.Skew = uint8(addressOf(w.mem) % maxAlign)
+	}
 	if cfg.Hints.SameSize {
 		mine.Same = 1
 	}
@@ -122,6 +126,9 @@ func (w *Window) create(ctx context.Context, cfg *Config) error {
 		w.to[rank].init(c, rank)
 	}
 	err := cfg.Bad
+	if err == nil && (cfg.Unit < 1 || cfg.Unit > math.MaxInt32) {
+		err = fmt.Errorf("%w: displacement unit of %d bytes, not 1 to %d", mpierr.ErrOption, cfg.Unit, math.MaxInt32)
+	}
 	if !cfg.Messages && err == nil {
 		err = w.register(&mine)
 	}
@@ -141,9 +148,12 @@ func (w *Window) create(ctx context.Context, cfg *Config) error {
 		if err == nil && (r.Key.Port == 0) != (mine.Key.Port == 0) {
 			err = fmt.Errorf("%w: only one of rank %d and rank %d uses messages", mpierr.ErrWindow, rank, w.rank)
 		}
-		if err == nil && (r.Elem != mine.Elem || r.Kind != mine.Kind || r.Sig != mine.Sig) {
+		if err == nil && (r.Elem != mine.Elem || r.Kind != mine.Kind || r.Sig != mine.Sig || mine.Elem > 0 && r.Unit != mine.Unit) {
 			err = fmt.Errorf("%w: elements of rank %d are %v of %d bytes, those of rank %d %v of %d",
-				mpierr.ErrWindow, rank, r.Sig, r.Elem, w.rank, w.sig, w.elem)
+				mpierr.ErrWindow, rank, r.Sig, r.Elem, w.rank, mine.Sig, mine.Elem)
+		}
+		if err == nil && (r.Unit < 1 || r.Unit > math.MaxInt32) {
+			err = fmt.Errorf("%w: displacement unit %d of rank %d", mpierr.ErrWindow, r.Unit, rank)
 		}
 		if err == nil && same && r.Bytes != mine.Bytes {
 			err = fmt.Errorf("%w: %d bytes, in spite of same_size %d on rank %d", mpierr.ErrWindow, mine.Bytes, r.Bytes, rank)
@@ -241,7 +251,7 @@ func (w *Window) checkTarget(target int) error {
 	return w.Usable()
 }
 
-// locate checks an access of n bytes at element disp of target and returns its byte offset in the
+// locate checks an access of n bytes at displacement disp of target and returns its byte offset in the
 // target's memory. done says that there is nothing to do.
 func (w *Window) locate(target, disp, n int, need Access) (off int, done bool, err error) {
 	if target == ProcNull {
@@ -251,8 +261,9 @@ func (w *Window) locate(target, disp, n int, need Access) (off int, done bool, e
 		return 0, false, err
 	}
 	r := &w.remote[target]
+	unit := int(r.Unit)
 	if w.dynamic != nil {
-		off, ok := datatype.Mul(disp, w.elem)
+		off, ok := datatype.Mul(disp, unit)
 		switch {
 		case !ok || disp < 0:
 			return 0, false, fmt.Errorf("%w: address %d", mpierr.ErrRange, disp)
@@ -262,14 +273,14 @@ func (w *Window) locate(target, disp, n int, need Access) (off int, done bool, e
 		return off, n == 0, nil // the target checks the address
 	}
 	room := int(r.Bytes) - n
-	if disp < 0 || room < 0 || disp > room/w.elem {
-		return 0, false, fmt.Errorf("%w: %d elements at %d of rank %d, which has %d",
-			mpierr.ErrRange, n/w.elem, disp, target, int(r.Bytes)/w.elem)
+	if disp < 0 || room < 0 || disp > room/unit {
+		return 0, false, fmt.Errorf("%w: %d bytes at %d × %d of rank %d, which has %d",
+			mpierr.ErrRange, n, disp, unit, target, r.Bytes)
 	}
 	if r.Access&need != need {
 		return 0, false, fmt.Errorf("%w: rank %d", mpierr.ErrAccess, target)
 	}
-	return disp * w.elem, n == 0, nil
+	return disp * unit, n == 0, nil
 }
 
 // self reports whether target is the caller.
@@ -281,9 +292,11 @@ func (w *Window) SetHints(h Hints) { w.hints.Store(&h) }
 // Bytes returns the length of the memory of a rank.
 func (w *Window) Bytes(rank int) int { return int(w.remote[rank].Bytes) }
 
-// Size returns the number of ranks, and Elem the displacement unit in bytes.
+// Unit returns the bytes that a displacement in the memory of a rank counts.
+func (w *Window) Unit(rank int) int { return int(w.remote[rank].Unit) }
+
+// Size returns the number of ranks.
 func (w *Window) Size() int { return len(w.to) }
-func (w *Window) Elem() int { return w.elem }
 
 // RDMA reports whether Put and Get use RDMA.
 func (w *Window) RDMA() bool { return w.dev != nil }
