@@ -14,8 +14,8 @@ import (
 )
 
 // exported returns the exported names of the package: functions, types,
-// variables, and methods as Type.Method. typed are the functions that take a *Datatype,
-// or lists of them.
+// variables, and methods as Type.Method. typed are the functions that take a *Datatype or a
+// Buffer, or lists of them.
 func exported(t *testing.T) (names, typed map[string]bool) {
 	t.Helper()
 	names, typed = make(map[string]bool), make(map[string]bool)
@@ -73,6 +73,8 @@ func isDatatype(e ast.Expr) bool {
 	case *ast.StarExpr:
 		id, ok := e.X.(*ast.Ident)
 		return ok && id.Name == "Datatype"
+	case *ast.Ident:
+		return e.Name == "Buffer" // items of a datatype
 	}
 	return false
 }

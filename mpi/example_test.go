@@ -181,3 +181,27 @@ func ExampleCompletions() {
 	// sum 30
 	// <nil>
 }
+
+// A column of a matrix is sent, and received as a row, with the methods that take items of a
+// datatype.
+func ExampleItems() {
+	err := mpi.RunLocal(context.Background(), 2, func(ctx context.Context, w *mpi.World) error {
+		c := w.Comm()
+		if c.Rank() == 0 {
+			m := []float64{
+				1, 2, 3,
+				4, 5, 6,
+			}
+			column := mpi.MustType(mpi.TypeVector(2, 1, 3, mpi.MustType(mpi.TypeOf[float64]())))
+			return c.Send(ctx, mpi.Items(m[2:], 1, column), 1, 0)
+		}
+		row := make([]float64, 2)
+		_, err := c.Recv(ctx, mpi.Elements(row), 0, 0)
+		fmt.Println(row)
+		return err
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output: [3 6]
+}

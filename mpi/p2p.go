@@ -16,33 +16,40 @@ import (
 // Errors to test for: ErrRank, ErrTag, ErrType, ErrLimit if too many messages to dst wait for
 // receives, and [RankError] if dst has failed.
 func Send[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error {
-	b, s, err := typedBytes(buf)
-	if err != nil {
-		return c.raise(err)
-	}
-	if err := checkTag(tag); err != nil {
-		return c.raise(err)
-	}
-	t := c.enter()
-	err = c.comm.Send(ctx, s, p2p.SendStandard, b, dst, tag)
-	c.leave(t, "Send", dst, tag, len(b), err)
-	return c.raise(err)
+	return c.Send(ctx, Elements(buf), dst, tag)
+}
+
+// Send is the function [Send] of what b describes (MPI_Send). Errors are those of Send and of b.
+func (c *Comm) Send(ctx context.Context, b Buffer, dst, tag int) error {
+	return c.send(ctx, "Send", p2p.SendStandard, &b, dst, tag)
+}
+
+// SendType is Send of count items of t in buf (MPI_Send). It blocks as Send
+// does, and buf belongs to the call as long. Errors are those of Send, and
+// ErrCount for items outside buf.
+func SendType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Datatype, dst, tag int) error {
+	return c.Send(ctx, Items(buf, count, t), dst, tag)
 }
 
 // Ssend is [Send] that returns only when a receive has matched the message (MPI-4.1, Section 3.4).
 // If it returns ctx.Err() the message is never received. Until it returns buf must not be changed.
 // Errors to test for: those of Send.
 func Ssend[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error {
-	b, s, err := typedBytes(buf)
-	if err != nil {
-		return c.raise(err)
-	}
-	if err := checkTag(tag); err != nil {
+	return c.Ssend(ctx, Elements(buf), dst, tag)
+}
+
+// Ssend is the function [Ssend] of what b describes (MPI_Ssend). Errors are those of Ssend and of b.
+func (c *Comm) Ssend(ctx context.Context, b Buffer, dst, tag int) error {
+	return c.send(ctx, "Ssend", p2p.SendSync, &b, dst, tag)
+}
+
+func (c *Comm) send(ctx context.Context, name string, mode p2p.SendMode, b *Buffer, dst, tag int) error {
+	if err := b.check(tag); err != nil {
 		return c.raise(err)
 	}
 	t := c.enter()
-	err = c.comm.Send(ctx, s, p2p.SendSync, b, dst, tag)
-	c.leave(t, "Ssend", dst, tag, len(b), err)
+	err := c.comm.SendItems(ctx, mode, &b.items, dst, tag)
+	c.leave(t, name, dst, tag, b.Len(), err)
 	return c.raise(err)
 }
 
@@ -57,120 +64,100 @@ func Ssend[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error
 // so do structs of very many different fields. Errors to test for, apart from these: ErrRank,
 // ErrTag, ErrType, and [RankError].
 func Recv[T Element](ctx context.Context, c *Comm, buf []T, src, tag int) (Status, error) {
-	b, s, err := typedBytes(buf)
-	if err != nil {
+	return c.Recv(ctx, Elements(buf), src, tag)
+}
+
+// Recv is the function [Recv] into what b describes (MPI_Recv). Errors are those of Recv and of b.
+func (c *Comm) Recv(ctx context.Context, b Buffer, src, tag int) (Status, error) {
+	if err := b.err; err != nil {
 		return Status{}, c.raise(err)
 	}
 	if err := c.checkRecv(src, tag); err != nil {
 		return Status{}, c.raise(err)
 	}
 	t := c.enter()
-	st, err := c.comm.Recv(ctx, s, b, src, tag)
+	st, err := c.comm.RecvItems(ctx, &b.items, src, tag)
 	c.leaveRecv(t, "Recv", src, tag, st, err)
 	return Status(st), c.raise(err)
 }
 
-// Sendrecv sends send to dst and receives into recv from src at the same time (MPI-4.1, Section
-// 3.10). The buffers must not overlap. It blocks until send may be changed and recv is filled. If
-// ctx ends, the messages that no call of another rank has matched are withdrawn; if that is one of
-// the two, Sendrecv returns a [SendrecvError], which says which message was exchanged. Errors to
-// test for: those of [Send] and [Recv].
-func Sendrecv[S, R Element](
-	ctx context.Context, c *Comm, send []S, dst, stag int, recv []R, src, rtag int,
-) (Status, error) {
-	sb, ss, err := typedBytes(send)
-	if err != nil {
-		return Status{}, c.raise(err)
-	}
-	rb, rs, err := typedBytes(recv)
-	if err != nil {
-		return Status{}, c.raise(err)
-	}
-	return c.sendrecvUser(ctx, "Sendrecv", ss, sb, dst, stag, rs, rb, src, rtag)
-}
-
-// sendrecvUser is Sendrecv of bytes, with a name for profilers.
-func (c *Comm) sendrecvUser(
-	ctx context.Context, name string, s p2p.Slot, send []byte, dst, stag int, rs p2p.Slot, recv []byte, src, rtag int,
-) (Status, error) {
-	if err := checkTag(stag); err != nil {
-		return Status{}, c.raise(err)
-	}
-	if err := c.checkRecv(src, rtag); err != nil {
-		return Status{}, c.raise(err)
-	}
-	t := c.enter()
-	st, err := c.comm.Sendrecv(ctx, s, send, dst, stag, rs, recv, src, rtag)
-	if e, ok := err.(*p2p.PartialError); ok {
-		err = (*SendrecvError)(e)
-	}
-	c.leave(t, name, dst, stag, len(send), err)
-	return Status(st), c.raise(err)
+// RecvType is Recv of up to count items of t into buf (MPI_Recv). A shorter
+// message fills the first part of the items. It blocks as Recv does, and buf
+// belongs to the call as long. Errors are those of Recv, and ErrCount for items
+// outside buf.
+func RecvType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Datatype, src, tag int) (Status, error) {
+	return c.Recv(ctx, Items(buf, count, t), src, tag)
 }
 
 // Isend starts [Send] (MPI_Isend). buf must not be changed until the request is done. It does not
 // block.
 func Isend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
-	b, s, err := typedBytes(buf)
-	if err != nil {
-		return nil, c.raise(err)
-	}
-	if err := checkTag(tag); err != nil {
-		return nil, c.raise(err)
-	}
-	t := c.enter()
-	r, err := c.isend(s, p2p.SendStandard, b, dst, tag)
-	c.leave(t, "Isend", dst, tag, len(b), err)
-	return r, c.raise(err)
+	return c.Isend(Elements(buf), dst, tag)
+}
+
+// Isend is the function [Isend] of what b describes (MPI_Isend).
+func (c *Comm) Isend(b Buffer, dst, tag int) (*Request, error) {
+	return c.isend("Isend", p2p.SendStandard, false, &b, dst, tag)
+}
+
+// IsendType is Isend of count items of t in buf (MPI_Isend).
+func IsendType[T Element](c *Comm, buf []T, count int, t *Datatype, dst, tag int) (*Request, error) {
+	return c.Isend(Items(buf, count, t), dst, tag)
 }
 
 // Issend is [Isend] with a request that is done only when a receive has matched (MPI_Issend). It
 // does not block.
 func Issend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
-	b, s, err := typedBytes(buf)
-	if err != nil {
-		return nil, c.raise(err)
-	}
-	if err := checkTag(tag); err != nil {
-		return nil, c.raise(err)
-	}
-	t := c.enter()
-	r, err := c.isend(s, p2p.SendSync, b, dst, tag)
-	c.leave(t, "Issend", dst, tag, len(b), err)
-	return r, c.raise(err)
+	return c.Issend(Elements(buf), dst, tag)
+}
+
+// Issend is the function [Issend] of what b describes (MPI_Issend).
+func (c *Comm) Issend(b Buffer, dst, tag int) (*Request, error) {
+	return c.isend("Issend", p2p.SendSync, false, &b, dst, tag)
 }
 
 // Irecv starts [Recv] (MPI_Irecv). buf must not be touched until the request is done. It does not
 // block.
 func Irecv[T Element](c *Comm, buf []T, src, tag int) (*Request, error) {
-	b, s, err := typedBytes(buf)
-	if err != nil {
+	return c.Irecv(Elements(buf), src, tag)
+}
+
+// Irecv is the function [Irecv] into what b describes (MPI_Irecv).
+func (c *Comm) Irecv(b Buffer, src, tag int) (*Request, error) {
+	if err := b.err; err != nil {
 		return nil, c.raise(err)
 	}
 	if err := c.checkRecv(src, tag); err != nil {
 		return nil, c.raise(err)
 	}
 	t := c.enter()
-	r, err := c.irecv(s, b, src, tag)
-	c.leave(t, "Irecv", src, tag, len(b), err)
-	return r, c.raise(err)
+	r := newRequest(c.w)
+	err := c.comm.BeginRecvItems(&r.request, &b.items, src, tag)
+	c.leave(t, "Irecv", src, tag, b.Len(), err)
+	return c.started(r, err)
 }
 
-// isend starts a send of the program.
-func (c *Comm) isend(s p2p.Slot, mode p2p.SendMode, b []byte, dst, tag int) (*Request, error) {
-	r := newRequest(c.w)
-	if err := c.comm.BeginSend(&r.request, s, mode, b, dst, tag); err != nil {
-		return nil, err
+// IrecvType is Irecv of up to count items of t into buf (MPI_Irecv).
+func IrecvType[T Element](c *Comm, buf []T, count int, t *Datatype, src, tag int) (*Request, error) {
+	return c.Irecv(Items(buf, count, t), src, tag)
+}
+
+// isend starts a send of the program. With copies b is free at once.
+func (c *Comm) isend(name string, mode p2p.SendMode, copies bool, b *Buffer, dst, tag int) (*Request, error) {
+	if err := b.check(tag); err != nil {
+		return nil, c.raise(err)
 	}
-	r.comm = c
-	return r, nil
+	t := c.enter()
+	r := newRequest(c.w)
+	err := c.comm.BeginSendItems(&r.request, mode, copies, &b.items, dst, tag)
+	c.leave(t, name, dst, tag, b.Len(), err)
+	return c.started(r, err)
 }
 
-// irecv starts a receive of the program.
-func (c *Comm) irecv(s p2p.Slot, b []byte, src, tag int) (*Request, error) {
-	r := newRequest(c.w)
-	if err := c.comm.BeginRecv(&r.request, s, b, src, tag); err != nil {
-		return nil, err
+// started returns the request of an operation of c that has begun, or why it has not.
+func (c *Comm) started(r *Request, err error) (*Request, error) {
+	if err != nil {
+		return nil, c.raise(err)
 	}
 	r.comm = c
 	return r, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
@@ -49,23 +48,49 @@ func Startall(ps ...*Persistent) ([]*Request, error) {
 
 // SendInit prepares [Isend] (MPI_Send_init).
 func SendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
-	if err := errors.Join(datatype.CheckElement[T](), checkTag(tag), checkRank(c, dst)); err != nil {
-		return nil, err
-	}
-	return &Persistent{start: func() (*Request, error) { return Isend(c, buf, dst, tag) }}, nil
+	return c.SendInit(Elements(buf), dst, tag)
+}
+
+// SendInit prepares [Comm.Isend] (MPI_Send_init).
+func (c *Comm) SendInit(b Buffer, dst, tag int) (*Persistent, error) {
+	return c.sendInit(c.Isend, b, dst, tag)
 }
 
 // SsendInit prepares [Issend] (MPI_Ssend_init).
 func SsendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
-	if err := errors.Join(datatype.CheckElement[T](), checkTag(tag), checkRank(c, dst)); err != nil {
+	return c.SsendInit(Elements(buf), dst, tag)
+}
+
+// SsendInit prepares [Comm.Issend] (MPI_Ssend_init).
+func (c *Comm) SsendInit(b Buffer, dst, tag int) (*Persistent, error) {
+	return c.sendInit(c.Issend, b, dst, tag)
+}
+
+// BsendInit prepares [Ibsend]: the buffer is copied at each start (MPI_Bsend_init).
+func BsendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
+	return c.BsendInit(Elements(buf), dst, tag)
+}
+
+// BsendInit prepares [Comm.Ibsend] (MPI_Bsend_init).
+func (c *Comm) BsendInit(b Buffer, dst, tag int) (*Persistent, error) {
+	return c.sendInit(c.Ibsend, b, dst, tag)
+}
+
+func (c *Comm) sendInit(start func(Buffer, int, int) (*Request, error), b Buffer, dst, tag int) (*Persistent, error) {
+	if err := errors.Join(b.check(tag), checkRank(c, dst)); err != nil {
 		return nil, err
 	}
-	return &Persistent{start: func() (*Request, error) { return Issend(c, buf, dst, tag) }}, nil
+	return &Persistent{start: func() (*Request, error) { return start(b, dst, tag) }}, nil
 }
 
 // RecvInit prepares [Irecv] (MPI_Recv_init).
 func RecvInit[T Element](c *Comm, buf []T, src, tag int) (*Persistent, error) {
-	if err := errors.Join(datatype.CheckElement[T](), c.checkRecv(src, tag)); err != nil {
+	return c.RecvInit(Elements(buf), src, tag)
+}
+
+// RecvInit prepares [Comm.Irecv] (MPI_Recv_init).
+func (c *Comm) RecvInit(b Buffer, src, tag int) (*Persistent, error) {
+	if err := errors.Join(b.err, c.checkRecv(src, tag)); err != nil {
 		return nil, err
 	}
 	if src != AnySource {
@@ -73,7 +98,7 @@ func RecvInit[T Element](c *Comm, buf []T, src, tag int) (*Persistent, error) {
 			return nil, err
 		}
 	}
-	return &Persistent{start: func() (*Request, error) { return Irecv(c, buf, src, tag) }}, nil
+	return &Persistent{start: func() (*Request, error) { return c.Irecv(b, src, tag) }}, nil
 }
 
 func checkRank(c *Comm, rank int) error {
@@ -178,15 +203,4 @@ func AlltoallvInit[T Element](
 	return prepare(c, func(c *Comm) (*Request, error) {
 		return Ialltoallv(c, send, scounts, sdispls, recv, rcounts, rdispls)
 	})
-}
-
-// BsendInit prepares [Ibsend]: the buffer is copied at each start
-// (MPI_Bsend_init).
-func BsendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
-	p, err := SendInit(c, buf, dst, tag)
-	if err != nil {
-		return nil, err
-	}
-	p.start = func() (*Request, error) { return Ibsend(c, buf, dst, tag) }
-	return p, nil
 }

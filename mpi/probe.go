@@ -101,14 +101,18 @@ func (c *Comm) improbe(src, tag int) (*Message, error) {
 // sender is found to have failed ([RankError]); the end of ctx does not lose the message. m must
 // not be used again.
 func Mrecv[T Element](ctx context.Context, m *Message, buf []T) (Status, error) {
+	return m.Recv(ctx, Elements(buf))
+}
+
+// Recv is the function [Mrecv] into what b describes (MPI_Mrecv).
+func (m *Message) Recv(ctx context.Context, b Buffer) (Status, error) {
 	c := m.c
-	b, s, err := typedBytes(buf)
-	if err != nil {
-		return Status{}, c.raise(err)
+	if b.err != nil {
+		return Status{}, c.raise(b.err)
 	}
 	t := c.enter()
 	r := p2p.GetRequest(c.comm.Engine)
-	m.start(r, s, b)
+	m.start(r, &b)
 	st, err := c.comm.Engine.FinishRecv(ctx, r)
 	c.leaveRecv(t, "Mrecv", m.st.Source, m.st.Tag, st, err)
 	return Status(st), c.raise(err)
@@ -117,20 +121,23 @@ func Mrecv[T Element](ctx context.Context, m *Message, buf []T) (Status, error) 
 // Imrecv starts [Mrecv] (MPI_Imrecv). buf must not be touched until the request is done. It does
 // not block.
 func Imrecv[T Element](m *Message, buf []T) (*Request, error) {
-	b, s, err := typedBytes(buf)
-	if err != nil {
-		return nil, m.c.raise(err)
+	return m.Irecv(Elements(buf))
+}
+
+// Irecv is the function [Imrecv] into what b describes (MPI_Imrecv).
+func (m *Message) Irecv(b Buffer) (*Request, error) {
+	if b.err != nil {
+		return nil, m.c.raise(b.err)
 	}
 	t := m.c.enter()
 	r := newRequest(m.c.w)
-	r.comm = m.c
-	m.start(&r.request, s, b)
+	m.start(&r.request, &b)
 	m.c.leave(t, "Imrecv", m.st.Source, m.st.Tag, m.st.Bytes, nil)
-	return r, nil
+	return m.c.started(r, nil)
 }
 
 // start receives the message into b.
-func (m *Message) start(r *p2p.Request, s p2p.Slot, b []byte) {
+func (m *Message) start(r *p2p.Request, b *Buffer) {
 	if m.m == nil {
 		r.Status = p2p.Status(m.st)
 		if m.st.Source != ProcNull {
@@ -140,7 +147,7 @@ func (m *Message) start(r *p2p.Request, s p2p.Slot, b []byte) {
 		}
 		return
 	}
-	if m.c.comm.StartProbed(r, s, b, m.m) {
+	if m.c.comm.StartProbedItems(r, &b.items, m.m) {
 		m.m = nil
 	}
 }

@@ -30,6 +30,7 @@ type Request struct {
 
 	Status Status
 	Err    error
+	packed *packedCopy // of items; nil: the buffer is the memory of the program
 
 	// Receives.
 	Context  *Context   // nil for other kinds of request
@@ -118,6 +119,10 @@ func (r *Request) Free() {
 func (r *Request) Complete(err error) {
 	if !r.over.CompareAndSwap(false, true) {
 		return
+	}
+	if p := r.packed; p != nil {
+		r.packed = nil
+		p.end(r, err)
 	}
 	r.mu.Lock()
 	r.Err = err

@@ -1,0 +1,64 @@
+package mpi
+
+import (
+	"errors"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
+)
+
+// A Buffer is memory with a description of what is in it, as the triple of buffer, count and
+// datatype in MPI (MPI-4.1, Section 3.2.2): what the methods of [Comm] send and receive. The generic
+// functions are those methods with the elements of a slice. A Buffer refers to the memory of the
+// slice, which belongs to an operation as long as its generic form says. The zero Buffer is an empty
+// message.
+type Buffer struct {
+	items datatype.Items
+	err   error // why it describes nothing; returned by the call that it is used in
+}
+
+// Elements returns all elements of buf as a Buffer. Calls with it return ErrType if T is no element type.
+func Elements[T Element](buf []T) Buffer {
+	sig, err := datatype.ElementSig[T]()
+	if err != nil {
+		return Buffer{err: err}
+	}
+	return Buffer{items: datatype.Items{Mem: datatype.Bytes(buf), Sig: sig}}
+}
+
+// Items returns count items of t in buf as a Buffer. Calls with it return ErrDatatype if t is nil or
+// count negative, ErrCount if an item reaches outside buf, and ErrType if T is no element type. Only
+// the data of items travels, so sender and receiver may use datatypes of different layouts; a
+// message that is shorter than the items of the receiver fills the first part of them (MPI-4.1,
+// Section 5.1.11). Items that are not one run of memory travel by way of a copy.
+func Items[T Element](buf []T, count int, t *Datatype) Buffer {
+	mem, err := datatype.CheckedBytes(buf)
+	if err != nil {
+		return Buffer{err: err}
+	}
+	var b Buffer
+	b.items, b.err = datatype.ItemsOf(mem, count, t.typ())
+	return b
+}
+
+// Len returns how many bytes of data there are: the length of a message with it. It is 0 for a
+// Buffer that calls refuse.
+func (b Buffer) Len() int { return b.items.Len() }
+
+// check returns why the Buffer cannot be sent with the tag, or nil.
+func (b *Buffer) check(tag int) error {
+	if b.err != nil {
+		return b.err
+	}
+	return checkTag(tag)
+}
+
+// checkBoth returns why the Buffers cannot be sent and received, or nil.
+func (c *Comm) checkBoth(send *Buffer, stag int, recv *Buffer, src, rtag int) error {
+	if err := errors.Join(send.err, recv.err); err != nil {
+		return err
+	}
+	if err := checkTag(stag); err != nil {
+		return err
+	}
+	return c.checkRecv(src, rtag)
+}

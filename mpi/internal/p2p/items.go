@@ -1,0 +1,148 @@
+package p2p
+
+import (
+	"context"
+	"sync"
+
+	"github.com/weftstack/weft/internal/bufpool"
+	"github.com/weftstack/weft/mpi/internal/datatype"
+)
+
+// This file sends and receives items of datatypes, in messages of the program. Items that are one
+// run of memory are sent and received in place, others by way of a packed copy: only the data
+// travels, so the datatypes of the two sides may differ in layout (MPI-4.1, Section 5.1.11).
+
+// slotOf returns the slot of the program for messages of the items.
+func slotOf(x *datatype.Items) Slot { return SlotUser.Of(x.Sig) }
+
+// SendItems is Send of items.
+func (c *Comm) SendItems(ctx context.Context, mode SendMode, x *datatype.Items, dst, tag int) error {
+	b, own := x.Packed()
+	err := c.Send(ctx, slotOf(x), mode, b, dst, tag)
+	if err == nil { // else something may still refer to it
+		own.Put()
+	}
+	return err
+}
+
+// RecvItems is Recv into items.
+func (c *Comm) RecvItems(ctx context.Context, x *datatype.Items, src, tag int) (Status, error) {
+	b, own := x.Room()
+	st, err := c.Recv(ctx, slotOf(x), b, src, tag)
+	unpacked(x, b, own, st, err)
+	return st, err
+}
+
+// unpacked stores what a receive has placed in own, if it is not nil, in the items.
+func unpacked(x *datatype.Items, b []byte, own *bufpool.Buffer, st Status, err error) {
+	if own != nil {
+		x.Unpack(b[:st.Bytes])
+		if err == nil {
+			own.Put()
+		}
+	}
+}
+
+// SendrecvItems is Sendrecv of items.
+func (c *Comm) SendrecvItems(
+	ctx context.Context, send *datatype.Items, dst, stag int, recv *datatype.Items, src, rtag int,
+) (Status, error) {
+	sb, sown := send.Packed()
+	st, err := c.sendrecvPacked(ctx, slotOf(send), sb, dst, stag, recv, src, rtag)
+	if err == nil {
+		sown.Put()
+	}
+	return st, err
+}
+
+// ReplaceItems is Sendrecv that sends a copy of the items and receives into them.
+func (c *Comm) ReplaceItems(ctx context.Context, x *datatype.Items, dst, stag, src, rtag int) (Status, error) {
+	sb, sown := x.Copied()
+	st, err := c.sendrecvPacked(ctx, slotOf(x), sb, dst, stag, x, src, rtag)
+	if err == nil {
+		sown.Put()
+	}
+	return st, err
+}
+
+func (c *Comm) sendrecvPacked(
+	ctx context.Context, s Slot, sb []byte, dst, stag int, recv *datatype.Items, src, rtag int,
+) (Status, error) {
+	rb, rown := recv.Room()
+	st, err := c.Sendrecv(ctx, s, sb, dst, stag, slotOf(recv), rb, src, rtag)
+	unpacked(recv, rb, rown, st, err)
+	return st, err
+}
+
+// BeginSendItems is BeginSend of items. With a copy the memory of the items is free at once.
+func (c *Comm) BeginSendItems(r *Request, mode SendMode, copies bool, x *datatype.Items, dst, tag int) error {
+	b, own := []byte(nil), (*bufpool.Buffer)(nil)
+	if copies {
+		b, own = x.Copied()
+	} else {
+		b, own = x.Packed()
+	}
+	if own != nil {
+		r.packed = newPackedCopy(nil, b, own)
+	}
+	err := c.BeginSend(r, slotOf(x), mode, b, dst, tag)
+	if err != nil && r.packed != nil {
+		r.packed = nil // the collector takes it
+	}
+	return err
+}
+
+// BeginRecvItems is BeginRecv into items.
+func (c *Comm) BeginRecvItems(r *Request, x *datatype.Items, src, tag int) error {
+	b := r.room(x)
+	err := c.BeginRecv(r, slotOf(x), b, src, tag)
+	if err != nil {
+		r.packed = nil
+	}
+	return err
+}
+
+// StartProbedItems is StartProbed into items.
+func (c *Comm) StartProbedItems(r *Request, x *datatype.Items, m *Message) bool {
+	return c.StartProbed(r, slotOf(x), r.room(x), m)
+}
+
+// room returns where r receives the data of the items.
+func (r *Request) room(x *datatype.Items) []byte {
+	b, own := x.Room()
+	if own != nil {
+		r.packed = newPackedCopy(x, b, own)
+	}
+	return b
+}
+
+// packedCopy is the copy by which items that are not one run of memory travel.
+type packedCopy struct {
+	data  []byte
+	own   *bufpool.Buffer // has data
+	items datatype.Items  // where a receive stores it; of a send the zero Items
+}
+
+var packedCopies = sync.Pool{New: func() any { return new(packedCopy) }}
+
+// newPackedCopy returns a packedCopy from the pool; x is nil for a send.
+func newPackedCopy(x *datatype.Items, data []byte, own *bufpool.Buffer) *packedCopy {
+	p := packedCopies.Get().(*packedCopy)
+	p.data, p.own = data, own
+	if x != nil {
+		p.items = *x
+	}
+	return p
+}
+
+// end is called when r is over: it stores what was received in the items, and gives the copy back.
+func (p *packedCopy) end(r *Request, err error) {
+	if p.items.Type != nil && (err == nil || r.Length > uint64(r.Status.Bytes)) { // as in AwaitRecv
+		p.items.Unpack(p.data[:r.Status.Bytes])
+	}
+	if err == nil { // else something may still refer to it
+		p.own.Put()
+	}
+	*p = packedCopy{}
+	packedCopies.Put(p)
+}
