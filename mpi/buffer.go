@@ -16,7 +16,8 @@ type Buffer struct {
 	err   error // why it describes nothing; returned by the call that it is used in
 }
 
-// Elements returns all elements of buf as a Buffer. Calls with it return ErrType if T is no element type.
+// Elements returns all elements of buf as a Buffer (MPI-4.1, Section 3.2.2). Calls with it return ErrType if T is no
+// element type.
 func Elements[T Element](buf []T) Buffer {
 	sig, err := datatype.ElementSig[T]()
 	if err != nil {
@@ -40,8 +41,8 @@ func Items[T Element](buf []T, count int, t *Datatype) Buffer {
 	return b
 }
 
-// Len returns how many bytes of data there are: the length of a message with it. It is 0 for a
-// Buffer that calls refuse.
+// Len returns how many bytes of data there are: the length of a message with it (MPI_Type_size,
+// times the count). It is 0 for a Buffer that calls refuse.
 func (b Buffer) Len() int { return b.items.Len() }
 
 // check returns why the Buffer cannot be sent with the tag, or nil.
