@@ -184,8 +184,10 @@ func (r *reader) ask(s *source, bufs []*slab.Buf) {
 }
 
 // receive makes the system call, for up to want GRO batches, or for one datagram without
-// control messages. One batch is copied within microseconds, so that system call is made
-// without telling the runtime's scheduler (RawSyscall).
+// control messages. It copies 512 KiB at most, which takes tens of microseconds, so the
+// runtime's scheduler is not told of it (RawSyscall): each call of which it is told, even one
+// that finds nothing, wakes the runtime's monitor thread in a process that was idle before, and
+// so costs a message that comes alone a second wake-up.
 func (r *reader) receive(fd, want int, dataOnly bool) (int, unix.Errno) {
 	if dataOnly {
 		m := &r.msgs[0]
@@ -207,7 +209,7 @@ func (r *reader) receive(fd, want int, dataOnly bool) (int, unix.Errno) {
 		m.n = uint32(n)
 		return 1, 0
 	}
-	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&r.msgs[0])), uintptr(want),
+	n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&r.msgs[0])), uintptr(want),
 		unix.MSG_DONTWAIT, 0, 0)
 	return int(n), errno
 }
