@@ -1,10 +1,6 @@
 package mpi
 
-import (
-	"errors"
-
-	"github.com/weftstack/weft/mpi/internal/datatype"
-)
+import "github.com/weftstack/weft/mpi/internal/datatype"
 
 // A Buffer is memory with a description of what is in it, as the triple of buffer, count and
 // datatype in MPI (MPI-4.1, Section 3.2.2): what the methods of [Comm] send and receive. The generic
@@ -51,15 +47,4 @@ func (b *Buffer) check(tag int) error {
 		return b.err
 	}
 	return checkTag(tag)
-}
-
-// checkBoth returns why the Buffers cannot be sent and received, or nil.
-func (c *Comm) checkBoth(send *Buffer, stag int, recv *Buffer, src, rtag int) error {
-	if err := errors.Join(send.err, recv.err); err != nil {
-		return err
-	}
-	if err := checkTag(stag); err != nil {
-		return err
-	}
-	return c.checkRecv(src, rtag)
 }

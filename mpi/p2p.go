@@ -2,7 +2,6 @@ package mpi
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/weftstack/weft/mpi/internal/p2p"
 )
@@ -161,11 +160,4 @@ func (c *Comm) started(r *Request, err error) (*Request, error) {
 	}
 	r.comm = c
 	return r, nil
-}
-
-func checkTag(tag int) error {
-	if tag < 0 || tag > TagUB {
-		return fmt.Errorf("%w: %d", ErrTag, tag)
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/weftstack/weft/mpi/internal/p2p"
@@ -110,4 +111,15 @@ func (c *Comm) beginBoth(copies bool, send *Buffer, dst, stag int, recv *Buffer,
 		}
 		return Status(st), rerr
 	}), nil
+}
+
+// checkBoth returns why the Buffers cannot be sent and received, or nil.
+func (c *Comm) checkBoth(send *Buffer, stag int, recv *Buffer, src, rtag int) error {
+	if err := errors.Join(send.err, recv.err); err != nil {
+		return err
+	}
+	if err := checkTag(stag); err != nil {
+		return err
+	}
+	return c.checkRecv(src, rtag)
 }

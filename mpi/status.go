@@ -46,6 +46,13 @@ func Count[T Element](st Status) (n int, err error) {
 	return st.Bytes / size, nil
 }
 
+func checkTag(tag int) error {
+	if tag < 0 || tag > TagUB {
+		return fmt.Errorf("%w: %d", ErrTag, tag)
+	}
+	return nil
+}
+
 // Compile-time checks: the engine means the same by the special values.
 var (
 	_ = [1]struct{}{}[AnySource-p2p.AnySource]
