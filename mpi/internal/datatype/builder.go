@@ -98,7 +98,7 @@ func (b *builder) done() (*Type, error) {
 	case 1:
 		b.t.root = b.nodes[0]
 	default:
-		b.t.root = loop{count: 1, kids: b.nodes}
+		b.t.root = nest(b.nodes)
 	}
 	return &b.t, nil
 }

@@ -35,10 +35,7 @@ func (t *Type) UnpackFrom(b, dst []byte, count int) ([]byte, error) {
 }
 
 // ExternalSize returns the bytes of an item in external32.
-func (t *Type) ExternalSize() int {
-	n, _ := t.sig.external() // no more than the size, which fits
-	return n
-}
+func (t *Type) ExternalSize() int { return t.sig.sums().ext }
 
 // AppendExternal is AppendPacked in external32 (MPI-4.1, Section 5.3).
 func (t *Type) AppendExternal(b, src []byte, count int) ([]byte, error) {

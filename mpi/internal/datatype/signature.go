@@ -15,13 +15,22 @@ type sigPart struct {
 	count int
 	elem  *Layout // or nil, and
 	kids  signature
+	one   sigSums // of one repetition
+}
+
+// sigSums are sums over elements, kept so that asking for them takes no walk over a signature,
+// whose length is exponential in its depth.
+type sigSums struct {
+	elems int // elements
+	bytes int // in memory
+	ext   int // bytes in external32, never more than in memory
 }
 
 func basicSignature(e *Layout) signature {
 	if len(e.words) == 0 {
 		return nil
 	}
-	return signature{{count: 1, elem: e}}
+	return signature{{count: 1, elem: e, one: sigSums{1, e.Size, e.Ext}}}
 }
 
 // repeat returns s, n times.
@@ -32,9 +41,21 @@ func (s signature) repeat(n int) signature {
 	case n == 1:
 		return s
 	case len(s) == 1:
-		return signature{{s[0].count * n, s[0].elem, s[0].kids}}
+		p := s[0]
+		p.count *= n
+		return signature{p}
 	}
-	return signature{{count: n, kids: s}}
+	return signature{{count: n, kids: s, one: s.sums()}}
+}
+
+// sums returns the sums over all elements.
+func (s signature) sums() (all sigSums) {
+	for _, p := range s {
+		all.elems += p.count * p.one.elems
+		all.bytes += p.count * p.one.bytes
+		all.ext += p.count * p.one.ext
+	}
+	return all
 }
 
 // join returns s and then t. It may change what lies behind the end of s.
@@ -96,24 +117,19 @@ func (s signature) each(f func(e *Layout, n int)) {
 	}
 }
 
-// external returns the bytes of s in external32, which it reports to fit an
-// int.
-func (s signature) external() (n int, ok bool) {
+// within returns how many elements the first n bytes hold as a whole, and how many bytes are
+// left.
+func (s signature) within(n int) (k, left int) {
 	for _, p := range s {
-		var one int
-		if p.elem != nil {
-			one = p.elem.Ext
-		} else if one, ok = p.kids.external(); !ok {
-			return 0, false
+		whole := min(n/p.one.bytes, p.count)
+		n -= whole * p.one.bytes
+		k += whole * p.one.elems
+		if whole < p.count {
+			more, left := p.kids.within(n) // none in an element
+			return k + more, left
 		}
-		all, ok1 := Mul(one, p.count)
-		sum, ok2 := Add(n, all)
-		if !ok1 || !ok2 {
-			return 0, false
-		}
-		n = sum
 	}
-	return n, true
+	return k, n
 }
 
 // String lists the elements, as "2×int32 3×(float64 int8)".

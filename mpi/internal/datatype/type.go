@@ -51,7 +51,11 @@ func Of[T any]() (*Type, error) {
 }
 
 // OfBytes is n bytes in a row.
-func OfBytes(n int) *Type { return &Type{root: run(0, n), size: n, ub: n, tub: n} }
+func OfBytes(n int) *Type {
+	return &Type{root: run(0, n), size: n, ub: n, tub: n, sig: byteSignature.repeat(n)}
+}
+
+var byteSignature = basicSignature(LayoutOf(reflect.TypeFor[byte]()))
 
 // Size returns the bytes of data in an item: its length when packed. It is 0 for nil.
 func (t *Type) Size() int {
@@ -101,8 +105,21 @@ func (t *Type) String() string {
 
 // Dense reports whether count items are one run of bytes from the beginning.
 func (t *Type) Dense(count int) bool {
-	return t.tlb == 0 && t.tub == t.size && (count <= 1 || t.lb == 0 && t.ub == t.size) &&
-		len(t.root.kids) == 0 && t.root.count <= 1
+	off, _, ok := t.OneRun(count)
+	return ok && off == 0
+}
+
+// OneRun reports whether the data of count items is one run of bytes in the order in which
+// it is packed, where the run begins, and how long it is. Items without data are a run of
+// no bytes at 0.
+func (t *Type) OneRun(count int) (off, n int, ok bool) {
+	switch {
+	case count <= 0 || t.size == 0:
+		return 0, 0, true
+	case len(t.root.kids) > 0 || t.root.count > 1 || count > 1 && t.ub-t.lb != t.size:
+		return 0, 0, false
+	}
+	return t.root.off, t.size * count, true
 }
 
 // Dup returns a datatype with the layout of t.
@@ -115,19 +132,32 @@ func (t *Type) like() *Type {
 	return &u
 }
 
-// Span checks that count items of t lie within a buffer of length bytes, and
-// returns how long they are packed.
+// Span checks that count items of t lie within a buffer of length bytes, from its beginning,
+// and returns how long they are packed.
 func (t *Type) Span(count, length int) (int, error) {
-	if t == nil || count < 0 {
-		return 0, fmt.Errorf("%w: %d items of %v", mpierr.ErrDatatype, count, t)
-	}
-	size, ok1 := Mul(t.size, count)
-	last, ok2 := Mul(t.ub-t.lb, max(count-1, 0))
-	if !ok1 || !ok2 {
-		return 0, fmt.Errorf("%w: %d items of %v", mpierr.ErrDatatype, count, t)
-	}
-	if size > 0 && (t.tlb+min(last, 0) < 0 || t.tub+max(last, 0) > length) {
+	size, lo, hi, err := t.reach(count)
+	if err == nil && (lo < 0 || hi > length) && size > 0 {
 		return 0, fmt.Errorf("%w: %d items of %v reach outside %d bytes", mpierr.ErrCount, count, t, length)
 	}
-	return size, nil
+	return size, err
+}
+
+// Items returns how many items of t are in n bytes of packed data (MPI_Get_count), and false if
+// that is not a whole number (MPI_UNDEFINED).
+func (t *Type) Items(n int) (int, bool) {
+	if t.size == 0 {
+		return 0, n == 0
+	}
+	return n / t.size, n%t.size == 0
+}
+
+// Elements returns how many basic elements are in n bytes of packed data of items of t
+// (MPI_Get_elements), and false if that is not a whole number (MPI_UNDEFINED).
+func (t *Type) Elements(n int) (int, bool) {
+	if t.size == 0 {
+		return 0, n == 0
+	}
+	k := n / t.size * t.sig.sums().elems
+	more, left := t.sig.within(n % t.size)
+	return k + more, left == 0
 }

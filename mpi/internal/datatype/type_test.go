@@ -26,12 +26,13 @@ func must(t *Type, err error) *Type {
 // in order.
 type typeMap struct {
 	at     []int
+	sizes  []int // of the basic elements
 	lb, ub int
 	marked bool // it has an lb_marker and an ub_marker
 }
 
 func (m typeMap) shift(off int) typeMap {
-	out := typeMap{lb: m.lb + off, ub: m.ub + off, marked: m.marked}
+	out := typeMap{lb: m.lb + off, ub: m.ub + off, marked: m.marked, sizes: m.sizes}
 	for _, a := range m.at {
 		out.at = append(out.at, a+off)
 	}
@@ -47,6 +48,7 @@ func join(parts ...typeMap) typeMap {
 	first := true
 	for _, p := range parts {
 		out.at = append(out.at, p.at...)
+		out.sizes = append(out.sizes, p.sizes...)
 		if p.marked != out.marked || !p.marked && len(p.at) == 0 {
 			continue // markers outweigh data (MPI-4.1, Section 5.1.6)
 		}
@@ -89,7 +91,7 @@ func drawType(t *rapid.T, depth int) (*Type, typeMap) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := typeMap{ub: d.Size()}
+		m := typeMap{ub: d.Size(), sizes: []int{d.Size()}}
 		for i := range d.Size() {
 			m.at = append(m.at, i)
 		}
@@ -151,7 +153,7 @@ func drawType(t *rapid.T, depth int) (*Type, typeMap) {
 	case 7:
 		lb, e := rapid.IntRange(-5, 5).Draw(t, "lb"), rapid.IntRange(-20, 60).Draw(t, "extent")
 		out, err = Resized(in, lb, e)
-		ref = typeMap{m.at, lb, lb + e, true}
+		ref = typeMap{m.at, m.sizes, lb, lb + e, true}
 	}
 	if err != nil {
 		t.Fatal(err)
