@@ -274,6 +274,15 @@ func (c *conn) up() error {
 	return nil
 }
 
+// closing is the reason in the ABORT (RFC 9260, Section 3.3.10.12) by which a gateway or process ends a leg in order.
+const closing = "relay: closed"
+
+// closed reports whether a leg that has ended with err was closed, by either side, and not lost.
+func closed(err error) bool {
+	var abort *sctp.AbortError
+	return err == nil || errors.As(err, &abort) && abort.Reason == closing
+}
+
 // onDown is the upcall for the end of the association.
 func (c *conn) onDown(err error) {
 	c.leg.close()

@@ -226,7 +226,7 @@ func (n *Node) onDirectTimer() {
 // closeUnused ends the direct legs that the timer has found idle.
 func (n *Node) closeUnused() {
 	for i, c := range n.unused {
-		c.a.Abort("relay: direct leg not used")
+		c.a.Abort(closing)
 		n.unused[i] = nil
 	}
 	n.unused = n.unused[:0]

@@ -139,11 +139,15 @@ func TestDirectPath(t *testing.T) {
 				if took := x.round(); took > 100*time.Millisecond || x.path() != "false false " {
 					t.Errorf("a round with gateways took %v, direct paths %s", took, x.path())
 				}
+				lost := a.Stats().LegsLost + b.Stats().LegsLost
 				time.Sleep(20 * time.Second)
 				for _, n := range x.ends {
 					if legs := n.Stats().Legs; len(legs) != 1 {
 						t.Errorf("%d legs, want the gateway's only: the direct one is idle", len(legs))
 					}
+				}
+				if n := a.Stats().LegsLost + b.Stats().LegsLost; n != lost {
+					t.Errorf("%d legs lost, want %d: the direct one was closed", n, lost)
 				}
 			})
 		})

@@ -197,6 +197,7 @@ func (g *Gateway) add(c *conn) (former *conn, err error) {
 			return nil, fmt.Errorf("relay: a later incarnation of %v is connected", c.peer)
 		}
 		g.remove(former)
+		g.counters.LegsLost++
 	}
 	c.attached = true
 	g.conns = append(g.conns, c)
@@ -238,7 +239,6 @@ func (g *Gateway) remove(c *conn) {
 	} else {
 		g.peers[c.peer.Site] = slices.DeleteFunc(g.peers[c.peer.Site], same)
 	}
-	g.counters.LegsLost++
 }
 
 // detach implements host.
@@ -253,7 +253,12 @@ func (g *Gateway) detach(c *conn, err error) {
 		return
 	}
 	g.remove(c)
-	if !g.closed {
+	switch {
+	case g.closed:
+	case closed(err):
+		g.note(slog.LevelInfo, "leg closed", c.attrs()...)
+	default:
+		g.counters.LegsLost++
 		g.note(slog.LevelWarn, "leg down", append(c.attrs(), slog.Any("error", err))...)
 	}
 }
@@ -314,7 +319,7 @@ func (g *Gateway) Close() error {
 	var err error
 	for _, ep := range g.eps {
 		for _, a := range ep.Associations() {
-			a.Abort("relay: gateway closed")
+			a.Abort(closing)
 		}
 		if e := ep.Close(); e != nil && err == nil {
 			err = e

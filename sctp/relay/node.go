@@ -192,7 +192,11 @@ func (n *Node) detach(c *conn, err error) {
 	if c.direct {
 		n.detachDirect(c)
 	}
-	if !n.closed {
+	switch {
+	case n.closed:
+	case closed(err):
+		n.note(slog.LevelInfo, "leg closed", slog.String("peer", c.peer.String()))
+	default:
 		n.counters.LegsLost++
 		n.note(slog.LevelWarn, "leg down", slog.String("peer", c.peer.String()), slog.Any("error", err))
 	}
@@ -413,7 +417,7 @@ func (n *Node) Close() error {
 	n.mu.Unlock()
 	n.cancel()
 	for _, c := range conns {
-		_ = c.a.Close()
+		c.a.Abort(closing)
 	}
 	err := n.ep.Close()
 	if n.dialer != nil {

@@ -43,7 +43,7 @@ func (c *conn) stats() LegStats {
 
 // NodeCounters count what a node has seen.
 type NodeCounters struct {
-	// LegsLost counts legs that ended, Stale frames of former incarnations or of flows that have ended,
+	// LegsLost counts legs that ended and were not closed, Stale frames of former incarnations or of flows that have ended,
 	// Misrouted frames for other processes, Invalid acks of what was not sent, Refused flows beyond
 	// MaxFlows.
 	LegsLost, Stale, Misrouted, Invalid, Refused uint64
@@ -138,7 +138,7 @@ func (n *Node) Stats() NodeStats {
 
 // GatewayCounters count what a gateway has seen.
 type GatewayCounters struct {
-	// LegsLost counts legs that ended, PeersRefused peers that could not authenticate.
+	// LegsLost counts legs that ended and were not closed, PeersRefused peers that could not authenticate.
 	LegsLost, PeersRefused uint64
 	// Forged counts frames from those that may not speak for their maker. Unreachable, UnknownSite,
 	// UnknownJob, Loops and TooManyFlows count refused frames.

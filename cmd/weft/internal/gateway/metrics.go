@@ -83,7 +83,7 @@ func appendMetrics(b []byte, s *Status) []byte {
 		}
 	}
 	c := &s.Counters
-	one("legs_lost_total", "counter", "Legs that ended.", float64(c.LegsLost))
+	one("legs_lost_total", "counter", "Legs that ended and were not closed by their peers.", float64(c.LegsLost))
 	one("flow_moves_total", "counter", "Flows that have changed to another leg.", float64(c.Moves))
 	one("peers_refused_total", "counter", "Peers that could not authenticate.", float64(c.PeersRefused))
 	family("refused_frames_total", "counter", "Frames that were not forwarded, by reason.")
