@@ -14,9 +14,11 @@ type Congestion uint8
 const (
 	// Cubic is RFC 9438 CUBIC, the default. A loss reduces the window by 3/10, or by 1/16
 	// if round-trip times show that no queue has built up.
-	Cubic Congestion = iota
-	// NewReno is the algorithm of RFC 9260, Section 7.2.
-	NewReno
+	Cubic   Congestion = iota
+	NewReno            // the algorithm of RFC 9260, Section 7.2
+	// BBR (draft-ietf-ccwg-bbr) paces by the rate and round-trip time that it measures, and
+	// reacts to a timeout, and to losses of more than 5 %, only: against Section 7.2 of RFC 9260.
+	BBR
 )
 
 // Scheduler selects how outgoing streams share an association (RFC 8260,

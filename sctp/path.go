@@ -5,16 +5,15 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/cc"
 )
 
 // maxDSCP is the largest Differentiated Services Code Point: it has six bits.
 const maxDSCP = 63
 
-// PathParams are the parameters of one path (RFC 6458, Section 8.1.12; RFC 7829,
-// Section 7.2).
+// PathParams are the parameters of one path (RFC 6458, Section 8.1.12; RFC 7829, Section 7.2).
 type PathParams struct {
-	// HeartbeatInterval is how often the idle path is probed; negative means
-	// never.
+	// HeartbeatInterval is how often the idle path is probed; negative means never.
 	HeartbeatInterval time.Duration
 	// MaxRetransmits is Config.PathMaxRetransmits of this path, and
 	// PotentiallyFailedRetransmits the field of Config of that name.
@@ -59,6 +58,13 @@ func (a *Association) SetPathParams(addr netip.AddrPort, p PathParams) error {
 		return ErrAddress
 	}
 	return nil
+}
+
+// SetCongestion replaces Config.Congestion. All windows start anew. It does not block.
+func (a *Association) SetCongestion(c Congestion) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.core.SetCongestion(cc.Algorithm(c))
 }
 
 // SetPrimary makes addr the preferred destination (RFC 9260, Section 11.1.6). It does not

@@ -125,6 +125,10 @@ func (t *sender) updatePacer(now clock.Time, i int) {
 		return
 	}
 	p := t.path(i)
+	if r := p.cc.PacingRate(); r > 0 {
+		p.pacer.SetRate(now, r)
+		return
+	}
 	p.pacer.Update(now, p.cc.Cwnd(), t.baseRTT(i), p.cc.Cwnd() < p.cc.Ssthresh())
 }
 

@@ -71,6 +71,11 @@ func (p *path) setHome(local netip.AddrPort) {
 	}
 }
 
+// control begins with the congestion control alg; the memory for CUBIC may be given.
+func (p *path) control(mem *cc.CubicControl, alg cc.Algorithm) {
+	p.cc = cc.NewIn(mem, cc.Config{Algorithm: alg, IPv6: p.Remote.Addr().Is6()}, p.pmdcs())
+}
+
 // addPath adds a path to remote; without a local address it takes the one that fits best.
 func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 	i := a.freePath()
@@ -87,7 +92,7 @@ func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 	if i == 0 {
 		mem = &a.first.cubic
 	}
-	p.cc = cc.NewIn(mem, cc.Config{Algorithm: a.cfg.Congestion, IPv6: remote.Addr().Is6()}, p.pmdcs())
+	p.control(mem, a.cfg.Congestion)
 	if i < len(a.paths) {
 		a.paths[i] = p
 		a.tx.sb.ReusePath(i)

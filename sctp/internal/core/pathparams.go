@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/address"
+	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
@@ -58,6 +59,15 @@ func (r *reachability) PathStats(i int) PathStats {
 		MTU: p.mtu, Errors: p.errors, PacketsSent: c.packets, BytesSent: c.bytes, Timeouts: c.timeouts,
 		Heartbeats: c.heartbeats, HeartbeatsAcked: c.acked, CongestionMarks: c.marks, MTUProbes: c.probes,
 		BlackHoles: c.holes, SpuriousLosses: c.undone}
+}
+
+// SetCongestion replaces the congestion control of all paths. Windows start anew.
+func (r *reachability) SetCongestion(alg cc.Algorithm) {
+	r.cfg.Congestion = alg
+	for i := range r.paths {
+		r.paths[i].control(nil, alg)
+		r.paths[i].beforeLoss = cc.Window{}
+	}
 }
 
 // SetPrimary makes the path to addr the primary one (RFC 9260, Section

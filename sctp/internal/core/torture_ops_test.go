@@ -95,6 +95,9 @@ func (w *world) config(patient, asconf, authed, zero, insecure bool) *Config {
 	c.NoRACK, c.NoInterleaving, c.NoPacing, c.Bundle = x&1 != 0, x&2 != 0, x&4 != 0, x&24 == 24
 	if x&32 != 0 {
 		c.Congestion = cc.NewReno
+		if x&24 == 16 {
+			c.Congestion = cc.BBR
+		}
 	}
 	c.Multipath, c.NoPartialReliability = x&64 != 0, x&128 != 0 && x&1 != 0
 	x = w.byte()

@@ -38,6 +38,7 @@ type txLink struct {
 	delivered    int
 	longestStall clock.Time
 	lastDelivery clock.Time
+	quiet        bool // run sends nothing new
 }
 
 type txPacket struct {
@@ -96,7 +97,7 @@ func (l *txLink) run(t *testing.T, d clock.Time) int64 {
 	start, msg, buf := l.now, make([]byte, 32<<10), make([]byte, 64<<10)
 	l.delivered = 0
 	for l.now-start < d {
-		for l.a.Send(l.now, &tx.Message{SID: 1, Body: msg}) == nil {
+		for !l.quiet && l.a.Send(l.now, &tx.Message{SID: 1, Body: msg}) == nil {
 		}
 		l.flush(l.a, true)
 		l.flush(l.z, false)

@@ -1,5 +1,5 @@
 // Package cc has the congestion controls of a path: CUBIC (RFC 9438) with HyStart++
-// (RFC 9406), and NewReno as RFC 9260, Section 7.2, has it. A [Control] belongs to one
+// (RFC 9406), NewReno as RFC 9260, Section 7.2, has it, and BBR (draft-ietf-ccwg-bbr). A [Control] belongs to one
 // path, which tells it what it sent and what each SACK acknowledged.
 package cc
 
@@ -52,6 +52,9 @@ type Control interface {
 	Cwnd() int
 	// Ssthresh returns the slow start threshold.
 	Ssthresh() int
+	// PacingRate returns the bytes per second to pace by, or 0 to take that of the
+	// window.
+	PacingRate() int64
 	// SetMTU tells the size of the largest packet's chunks (PMDCS).
 	SetMTU(mtu int)
 	// Window returns what a loss would change, and Undo returns to it when the loss
@@ -69,6 +72,7 @@ type Algorithm uint8
 const (
 	Cubic   Algorithm = iota // RFC 9438
 	NewReno                  // RFC 9260, Section 7.2
+	BBR                      // draft-ietf-ccwg-bbr
 )
 
 // Config configures a [Control]. Zero fields mean the defaults.
@@ -111,8 +115,11 @@ func New(c Config, mtu int) Control {
 // NewIn is New with the memory for CUBIC given; nil allocates it.
 func NewIn(mem *CubicControl, c Config, mtu int) Control {
 	c = c.withDefaults()
-	if c.Algorithm == NewReno {
+	switch c.Algorithm {
+	case NewReno:
 		return newNewReno(c, mtu)
+	case BBR:
+		return newBBR(c, mtu)
 	}
 	if mem == nil {
 		mem = new(CubicControl)

@@ -86,7 +86,7 @@ func TestInitialWindow(t *testing.T) {
 		{"ten packets", Config{InitialPackets: 10}, 1460, 14600},
 		{"ten packets, bounded", Config{InitialPackets: 10, MaxWindow: 8000}, 1460, 8000},
 	} {
-		for _, alg := range []Algorithm{NewReno, Cubic} {
+		for _, alg := range []Algorithm{NewReno, Cubic, BBR} {
 			tt.c.Algorithm = alg
 			cc := New(tt.c, tt.mtu)
 			if got := cc.Cwnd(); got != tt.want {
@@ -487,7 +487,7 @@ func TestConservativeSlowStartLeavesFourPackets(t *testing.T) {
 }
 
 func TestWindowIsBounded(t *testing.T) {
-	for _, alg := range []Algorithm{NewReno, Cubic} {
+	for _, alg := range []Algorithm{NewReno, Cubic, BBR} {
 		h := newCCTest(t, Config{Algorithm: alg, MaxWindow: 50_000})
 		for range 200 {
 			h.round()
@@ -500,7 +500,7 @@ func TestWindowIsBounded(t *testing.T) {
 }
 
 func TestMTUChangeKeepsWindowUsable(t *testing.T) {
-	for _, alg := range []Algorithm{NewReno, Cubic} {
+	for _, alg := range []Algorithm{NewReno, Cubic, BBR} {
 		cc := New(Config{Algorithm: alg}, 1000)
 		cc.OnTimeout(second)
 		cc.SetMTU(9000)

@@ -54,9 +54,10 @@ func (c *CubicControl) init(cfg Config, mtu int) *CubicControl {
 	return c
 }
 
-func (c *CubicControl) Name() string  { return "cubic" }
-func (c *CubicControl) Cwnd() int     { return c.cwnd }
-func (c *CubicControl) Ssthresh() int { return c.ssthresh }
+func (c *CubicControl) Name() string    { return "cubic" }
+func (c *CubicControl) Cwnd() int       { return c.cwnd }
+func (c *CubicControl) Ssthresh() int   { return c.ssthresh }
+func (*CubicControl) PacingRate() int64 { return 0 }
 
 func (c *CubicControl) SetMTU(mtu int) {
 	scale := float64(c.mtu) / float64(mtu)

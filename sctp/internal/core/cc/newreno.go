@@ -18,10 +18,11 @@ func newNewReno(c Config, mtu int) *newReno {
 	return r
 }
 
-func (r *newReno) Name() string   { return "newreno" }
-func (r *newReno) Cwnd() int      { return r.cwnd }
-func (r *newReno) Ssthresh() int  { return r.ssthresh }
-func (r *newReno) SetMTU(mtu int) { r.mtu, r.cwnd = mtu, max(r.cwnd, mtu) }
+func (r *newReno) Name() string    { return "newreno" }
+func (r *newReno) Cwnd() int       { return r.cwnd }
+func (r *newReno) Ssthresh() int   { return r.ssthresh }
+func (*newReno) PacingRate() int64 { return 0 }
+func (r *newReno) SetMTU(mtu int)  { r.mtu, r.cwnd = mtu, max(r.cwnd, mtu) }
 
 func (r *newReno) Reset() {
 	// "The initial value of ssthresh SHOULD be arbitrarily high."

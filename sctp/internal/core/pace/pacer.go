@@ -40,12 +40,17 @@ func (p *Pacer) Update(now clock.Time, cwnd int, srtt clock.Time, slowStart bool
 	if slowStart {
 		gain = 8
 	}
+	// gain/4 × cwnd per srtt; cwnd is below 2^31, so nothing overflows.
+	p.SetRate(now, gain*int64(cwnd)*250_000/max(int64(srtt)/1000, 1))
+}
+
+// SetRate sets the rate in bytes per second, 1 at least.
+func (p *Pacer) SetRate(now clock.Time, rate int64) {
 	was := p.rate
 	if was != 0 {
 		p.fill(now)
 	}
-	// gain/4 × cwnd per srtt; cwnd is below 2^31, so nothing overflows.
-	p.rate = max(gain*int64(cwnd)*250_000/max(int64(srtt)/1000, 1), 1)
+	p.rate = max(rate, 1)
 	p.burst = max(MinBurst, p.rate*int64(tick/1000)/1_000_000)
 	if was == 0 {
 		p.tokens, p.last = p.burst, now
