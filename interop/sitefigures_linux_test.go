@@ -18,10 +18,13 @@ import (
 const envFigures = "WEFT_GATEWAY_FIGURES"
 
 // figureWays are how the ranks of two sites reach each other.
-var figureWays = []string{"gateways", gatewaysBy4, "direct", "Open MPI"}
+var figureWays = []string{"gateways", gatewaysBBR, "direct", "Open MPI"}
 
 // gatewaysBy4 is a leg of four associations, each with a congestion window.
 const gatewaysBy4 = "gateways, 4 associations"
+
+// gatewaysBBR is a leg with BBR.
+const gatewaysBBR = "gateways, BBR"
 
 // A figureRow is a pattern over a network.
 type figureRow struct {
@@ -74,8 +77,11 @@ func runWay(t *testing.T, way, wan, cross, pattern string, seed int, counts bool
 		j.env = []string{envPattern + "=" + pattern, "WEFT_TRANSPORT=sctp"}
 		command := []string{os.Args[0]}
 		switch {
-		case way == "gateways" || way == gatewaysBy4:
+		case way == "gateways" || way == gatewaysBy4 || way == gatewaysBBR:
 			j.gateways = 1
+			if way == gatewaysBBR {
+				j.flags = append(j.flags, "-congestion", "bbr")
+			}
 			if way == gatewaysBy4 {
 				j.flags = append(j.flags, "-associations", "4")
 			}
@@ -205,7 +211,7 @@ func TestGatewayFigures(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "| Seconds | network | %s | gateways / direct | 4 / direct | gateways / Open MPI | 4 / Open MPI |\n|---|---|---|---|---|---|---|---|---|---|\n", strings.Join(figureWays, " | "))
+	fmt.Fprintf(&b, "| Seconds | network | %s | gateways / direct | BBR / direct | gateways / Open MPI | BBR / Open MPI |\n|---|---|---|---|---|---|---|---|---|---|\n", strings.Join(figureWays, " | "))
 	for _, row := range rows {
 		for _, net := range nets {
 			fmt.Fprintf(&b, "| %s | %s |", row.name, net.name)

@@ -30,6 +30,29 @@ const (
 	GatewayNode     = 1<<16 - 1 // number of the node of each site that the gateways' own processes have
 )
 
+// Congestion names a congestion control of legs between gateways.
+type Congestion string
+
+// The congestion controls. DefaultCongestion is that of legs that name none.
+const (
+	Cubic   Congestion = "cubic"
+	NewReno Congestion = "newreno"
+	BBR     Congestion = "bbr"
+
+	DefaultCongestion = Cubic
+)
+
+// Algorithm returns it as package sctp has it.
+func (c Congestion) Algorithm() sctp.Congestion {
+	switch c {
+	case BBR:
+		return sctp.BBR
+	case NewReno:
+		return sctp.NewReno
+	}
+	return sctp.Cubic
+}
+
 // Mode tells what a message survives, and when a send completes.
 type Mode string
 
@@ -113,6 +136,7 @@ type Leg struct {
 	KeyFile      string // path of the key of this pair of sites
 	Associations int    // how many each pair of gateways has, at least 1
 	Rate         int64  // limit in bits per second in each direction; 0 means none
+	Congestion   Congestion
 	Line         int
 }
 

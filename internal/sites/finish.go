@@ -1,6 +1,9 @@
 package sites
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // finish checks the file as a whole.
 func (p *parser) finish() error {
@@ -68,10 +71,10 @@ func (p *parser) leg() error {
 	if o := p.f.Leg(a, b); o != nil {
 		return p.bad("%s: already in line %d; more gateways, or associations N, make it several", what, o.Line)
 	}
-	l := &Leg{A: a, B: b, Associations: 1, Line: p.line}
+	l := &Leg{A: a, B: b, Associations: 1, Congestion: DefaultCongestion, Line: p.line}
 	var given []string
 	for len(p.words) > 0 {
-		word, err := p.option(what, &given, "key-file", "associations", "rate")
+		word, err := p.option(what, &given, "key-file", "associations", "rate", "congestion")
 		if err != nil {
 			return err
 		}
@@ -85,6 +88,11 @@ func (p *parser) leg() error {
 			l.Associations, err = p.number(what+" associations", MaxAssociations)
 		case "rate":
 			l.Rate, err = p.rate(what)
+		case "congestion":
+			l.Congestion = Congestion(p.next())
+			if !slices.Contains([]Congestion{BBR, Cubic, NewReno}, l.Congestion) {
+				return p.bad("%s congestion %q: want bbr, cubic or newreno", what, l.Congestion)
+			}
 		}
 		if err != nil {
 			return err

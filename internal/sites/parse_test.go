@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weftstack/weft/sctp"
 )
 
 const two = `
@@ -24,7 +26,7 @@ site tokyo 4
   gateway a lan 10.0.0.254:5747 wan [2001:db8::1]:5748
 site paris
   gateway a lan 10.0.0.254:5747 wan 198.51.100.1:5748
-leg lyon tokyo key-file wan.key associations 2 rate 1.5gbit
+leg lyon tokyo key-file wan.key associations 2 rate 1.5gbit congestion newreno
 leg tokyo paris key-file /etc/weft/paris.key
 job-class bulk weight 2 rate 200mbit
 job-class fast weight 10
@@ -68,10 +70,10 @@ func TestParse(t *testing.T) {
 		t.Errorf("ranges %v, want %v", lyon.TCP, want)
 	}
 	l := f.Leg(tokyo, lyon)
-	if l.Associations != 2 || l.Rate != 1_500_000_000 || l.KeyFile != filepath.Join("dir", "wan.key") || l.Other(lyon) != tokyo || l.Other(paris) != nil {
+	if l.Associations != 2 || l.Rate != 1_500_000_000 || l.Congestion.Algorithm() != sctp.NewReno || l.KeyFile != filepath.Join("dir", "wan.key") || l.Other(lyon) != tokyo || l.Other(paris) != nil {
 		t.Errorf("leg %+v", l)
 	}
-	if l := f.Leg(paris, tokyo); l.KeyFile != "/etc/weft/paris.key" || l.Associations != 1 || l.Rate != 0 {
+	if l := f.Leg(paris, tokyo); l.KeyFile != "/etc/weft/paris.key" || l.Associations != 1 || l.Rate != 0 || l.Congestion != DefaultCongestion {
 		t.Errorf("leg %+v", l)
 	}
 	if c := f.Class("fast"); c.Number != 2 || c.Weight != 10 || c.Rate != 0 || f.Class("bulk").Rate != 200_000_000 || f.Class("x") != nil {
@@ -152,7 +154,9 @@ func TestMistakes(t *testing.T) {
 		{"leg twice", ab + "leg a b key-file w\nleg b a key-file w", `f:9: leg b a: already in line 8; more gateways, or associations N, make it several`},
 		{"leg without key", ab + "leg a b rate 1mbit", `f:8: leg a b: want key-file FILE`},
 		{"leg with empty key", ab + "leg a b key-file", `f:8: leg a b key-file: want the name of a file`},
-		{"leg word", ab + "leg a b key w", `f:8: leg a b "key": want key-file, associations, rate`},
+		{"leg word", ab + "leg a b key w", `f:8: leg a b "key": want key-file, associations, rate, congestion`},
+		{"leg congestion", ab + "leg a b key-file w congestion reno", `f:8: leg a b congestion "reno": want bbr, cubic or newreno`},
+		{"leg congestion missing", ab + "leg a b key-file w congestion", `f:8: leg a b congestion "": want bbr, cubic or newreno`},
 		{"leg associations", ab + "leg a b key-file w associations 17", `f:8: leg a b associations "17": want a number from 1 to 16`},
 		{"leg rate", ab + "leg a b key-file w rate 1", `f:8: leg a b rate "1": want bits per second from 80kbit to 1000gbit, such as 200mbit`},
 		{"no way", ab, `f:5: no way from site a to site b over at most 5 legs: want a line leg a b key-file FILE, or legs to sites between them`},

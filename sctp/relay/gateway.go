@@ -163,6 +163,13 @@ func (g *Gateway) attach(c *conn) error {
 	if former != nil {
 		former.a.Abort("relay: replaced by another association of the same peer")
 	}
+	if err == nil && c.role == roleGateway {
+		for _, p := range g.cfg.Peers {
+			if p.Site == c.peer.Site && p.Gateway == c.peer.Node && p.Congestion != 0 {
+				c.a.SetCongestion(p.Congestion)
+			}
+		}
+	}
 	return err
 }
 

@@ -33,6 +33,9 @@ type Peer struct {
 	// Rate limits what is sent to it, in bytes of frames a second, over all associations. 0 is no limit,
 	// MinRate the lowest.
 	Rate int64
+	// Congestion is the congestion control of this side, if not zero, which leaves
+	// GatewayConfig.WANSCTP to say.
+	Congestion sctp.Congestion
 }
 
 // GatewayConfig holds the parameters of a Gateway. Site, Number, and LAN or WAN must be set.
@@ -109,6 +112,8 @@ func (c *GatewayConfig) check() error {
 			return fmt.Errorf("%w: gateway %d of site %d has no address to connect to", ErrConfig, p.Gateway, p.Site)
 		case p.Associations < 1 || p.Associations > MaxAssociations:
 			return fmt.Errorf("%w: gateway %d of site %d: %d associations, want 1 to %d", ErrConfig, p.Gateway, p.Site, p.Associations, MaxAssociations)
+		case p.Congestion > sctp.BBR:
+			return fmt.Errorf("%w: gateway %d of site %d: congestion control %d, want at most %d", ErrConfig, p.Gateway, p.Site, p.Congestion, sctp.BBR)
 		case p.Rate != 0 && p.Rate < MinRate:
 			return fmt.Errorf("%w: gateway %d of site %d: rate of %d bytes a second, want at least %d", ErrConfig, p.Gateway, p.Site, p.Rate, MinRate)
 		}

@@ -417,6 +417,7 @@ func TestConfigs(t *testing.T) {
 		"key for site 2 of 0 bytes":      func(c *relay.GatewayConfig) { c.Peers[0].Key = nil },
 		"17 associations, want 1 to 16":  func(c *relay.GatewayConfig) { c.Peers[0].Associations = 17 },
 		"rate of 1 bytes a second, want": func(c *relay.GatewayConfig) { c.Peers[0].Rate = 1 },
+		"control 3, want at most 2":      func(c *relay.GatewayConfig) { c.Peers[0].Congestion = sctp.BBR + 1 },
 		"no address to connect to":       func(c *relay.GatewayConfig) { c.Peers[0].Addr = sctp.Addr{} },
 		"leads through the own site":     func(c *relay.GatewayConfig) { c.Routes[3] = 1 },
 		"through 4, which has no peers":  func(c *relay.GatewayConfig) { c.Routes[3] = 4 },

@@ -146,7 +146,7 @@ func TestSitesAddresses(t *testing.T) {
 }
 
 func TestSitesFile(t *testing.T) {
-	o, p := planned(t, "-sites", "3", "-hosts", "2", "-gateways", "2", "-wans", "2", "-wan", "9ms", "-legs", "1-2,3-2", "-mode", "chained", "-associations", "4")
+	o, p := planned(t, "-sites", "3", "-hosts", "2", "-gateways", "2", "-wans", "2", "-wan", "9ms", "-legs", "1-2,3-2", "-mode", "chained", "-associations", "4", "-congestion", "newreno")
 	want := `# Written by weft net: 3 sites of 2 hosts.
 jobs key-file jobs.key
 mode chained
@@ -165,8 +165,8 @@ site s3
   gateway a lan 10.77.3.254:5747 wan 198.18.1.49:5748 198.18.2.49:5748 status 127.0.0.1:9149
   gateway b lan 10.77.3.253:5747 wan 198.18.1.50:5748 198.18.2.50:5748 status 127.0.0.1:9150
   tcp 10.77.3.0/24
-leg s1 s2 key-file s1-s2.key associations 4
-leg s2 s3 key-file s2-s3.key associations 4
+leg s1 s2 key-file s1-s2.key associations 4 congestion newreno
+leg s2 s3 key-file s2-s3.key associations 4 congestion newreno
 `
 	if got := p.sitesText(o); got != want {
 		t.Errorf("sites file:\n%s\nwant\n%s", got, want)
@@ -220,6 +220,7 @@ func TestSitesWrongUse(t *testing.T) {
 		{sites("-cross", "17"), "-cross 17: want 0 to 16"},
 		{sites("-sites", "1", "-cross", "1"), "there is one site"},
 		{sites("-associations", "17"), "-associations 17: want 1 to 16"},
+		{sites("-congestion", "reno"), "want bbr, cubic or newreno"},
 		{sites("-legs", "1-3"), "there is no site 3"},
 		{sites("-at", "0s cut net 0"), "sites have no nets"},
 		{sites("-at", "0s cut site 3"), "there are 2 sites"},

@@ -26,6 +26,7 @@ type siteOptions struct {
 	mode     string
 	legs     []sitePair // nil: all pairs
 	wanLegs  int        // associations of a leg
+	legCC    string     // congestion control of a leg
 	dir      string
 	given    []string // flags that ask for sites
 }
@@ -112,6 +113,12 @@ func (o *options) siteFlags(fs *flag.FlagSet) {
 	})
 	noted("legs", "with -sites: `pairs` of sites whose gateways have legs, such as 1-2,2-3 (default: all)", o.parseLegs)
 	noted("associations", "with -sites: `number` of associations of each leg in the sites file (default 1)", number(&o.wanLegs))
+	noted("congestion", "with -sites: congestion `control` of each leg in the sites file: bbr, cubic or newreno (default: that of the sites file)", func(s string) error {
+		if o.legCC = s; s != "bbr" && s != "cubic" && s != "newreno" {
+			return errors.New("want bbr, cubic or newreno")
+		}
+		return nil
+	})
 	noted("dir", "with -sites: `directory` for the sites file and its keys, which must not have them (default: one that is removed at the end)", func(s string) error {
 		o.dir = s
 		return nil

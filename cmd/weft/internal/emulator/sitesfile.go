@@ -60,6 +60,9 @@ func (p *plan) sitesText(o *options) string {
 		if o.wanLegs > 1 {
 			fmt.Fprintf(&b, " associations %d", o.wanLegs)
 		}
+		if o.legCC != "" {
+			b.WriteString(" congestion " + o.legCC)
+		}
 		b.WriteByte('\n')
 	}
 	return b.String()

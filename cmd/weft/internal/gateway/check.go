@@ -49,6 +49,7 @@ type checkedLeg struct {
 	KeyFile      string    `json:"key_file"`
 	Associations int       `json:"associations"`
 	Rate         int64     `json:"rate_bits_per_s,omitempty"`
+	Congestion   string    `json:"congestion"`
 }
 
 type checkedRoute struct {
@@ -146,7 +147,7 @@ func understood(f *sites.File) *checked {
 		}
 	}
 	for _, l := range f.Legs {
-		c.Legs = append(c.Legs, checkedLeg{[2]string{l.A.Name, l.B.Name}, l.KeyFile, l.Associations, l.Rate})
+		c.Legs = append(c.Legs, checkedLeg{[2]string{l.A.Name, l.B.Name}, l.KeyFile, l.Associations, l.Rate, string(l.Congestion)})
 		tryKey(l.KeyFile)
 	}
 	for _, k := range f.Classes {
@@ -183,10 +184,10 @@ func (c *checked) print(out io.Writer) error {
 		}
 	}
 	if len(c.Legs) > 0 {
-		fmt.Fprintln(w, "\nleg\tassociations\trate\tkey")
+		fmt.Fprintln(w, "\nleg\tassociations\trate\tcongestion\tkey")
 	}
 	for _, l := range c.Legs {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", strings.Join(l.Sites[:], "-"), l.Associations, rateText(l.Rate), l.KeyFile)
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", strings.Join(l.Sites[:], "-"), l.Associations, rateText(l.Rate), l.Congestion, l.KeyFile)
 	}
 	if len(c.Routes) > 0 {
 		fmt.Fprintln(w, "\nfrom\tto\tover")

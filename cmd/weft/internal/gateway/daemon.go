@@ -158,6 +158,7 @@ func relayConfig(f *sites.File, s *sites.Site, g *sites.Gateway) (relay.GatewayC
 		for _, h := range o.Gateways {
 			cfg.Peers = append(cfg.Peers, relay.Peer{
 				Site: o.Number, Gateway: h.Number, Addr: h.WANAddr(), Key: key, Associations: l.Associations, Rate: l.Rate / 8,
+				Congestion: l.Congestion.Algorithm(),
 			})
 		}
 	}
