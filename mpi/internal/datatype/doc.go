@@ -7,6 +7,8 @@
 //   - Buffer is items of a datatype in a Memory, a Go slice or a bare address. It is packed
 //     and unpacked in parts; a Cursor goes through it. Overlap compares two sets of them.
 //   - Items are what an operation sends or receives.
+//   - Named is a predefined datatype of C or Fortran, also of elements that Go has not; a
+//     FloatFormat computes with its numbers.
 //   - Sig is the signature by which a receive recognizes a message of another type.
 //   - Layout is the layout of one element, also in the representation external32.
 //   - Bytes and View convert between slices of elements and of bytes.

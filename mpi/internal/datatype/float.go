@@ -60,7 +60,7 @@ func (f *FloatFormat) Load(b []byte) Float {
 		v := binary.NativeEndian.Uint16(b)
 		x.neg, biased, x.hi = v>>15 != 0, uint32(v>>10&0x1f), uint64(v)<<54
 	default:
-		hi, lo := uint64(0), uint64(0)
+		var hi, lo uint64
 		if bigEndianHost {
 			hi, lo = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
 		} else {

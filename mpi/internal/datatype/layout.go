@@ -2,7 +2,6 @@ package datatype
 
 import (
 	"reflect"
-	"slices"
 	"sync"
 )
 
@@ -18,7 +17,8 @@ type Layout struct {
 // elemWord is a basic value in an Element.
 type elemWord struct {
 	off, n int
-	kind   reflect.Kind
+	ext    int // bytes in external32
+	conv   conversion
 }
 
 var elemLayouts sync.Map // reflect.Type → *Layout
@@ -31,7 +31,7 @@ func LayoutOf(t reflect.Type) *Layout {
 	l := &Layout{Name: t.String(), Size: int(t.Size())}
 	l.add(t, 0)
 	for _, w := range l.words {
-		l.Ext += w.n
+		l.Ext += w.ext
 	}
 	all, _ := elemLayouts.LoadOrStore(t, l)
 	return all.(*Layout)
@@ -48,13 +48,11 @@ func (l *Layout) add(t reflect.Type, off int) {
 			l.add(t.Elem(), off+i*int(t.Elem().Size()))
 		}
 	case reflect.Complex64, reflect.Complex128: // two numbers
-		n, kind := int(t.Size()/2), reflect.Float32
-		if n == 8 {
-			kind = reflect.Float64
-		}
-		l.words = append(l.words, elemWord{off, n, kind}, elemWord{off + n, n, kind})
+		n := int(t.Size() / 2)
+		l.words = append(l.words, elemWord{off: off, n: n, ext: n}, elemWord{off: off + n, n: n, ext: n})
 	default:
-		l.words = append(l.words, elemWord{off, int(t.Size()), t.Kind()})
+		n := int(t.Size())
+		l.words = append(l.words, elemWord{off: off, n: n, ext: n})
 	}
 }
 
@@ -70,37 +68,30 @@ var bigEndianHost = func() bool {
 }()
 
 // ToExternal converts n elements from src to dst and returns what is left of
-// both.
-func (e *Layout) ToExternal(dst, src []byte, n int) (d, s []byte) {
+// both. It returns mpierr.ErrConversion for a value that external32 cannot hold.
+func (e *Layout) ToExternal(dst, src []byte, n int) (d, s []byte, err error) {
 	for range n {
-		for _, w := range e.words {
-			copy(dst, src[w.off:w.off+w.n])
-			swapWord(dst[:w.n])
-			dst = dst[w.n:]
+		for i := range e.words {
+			w := &e.words[i]
+			if err := w.to(dst, src[w.off:]); err != nil {
+				return dst, src, err
+			}
+			dst = dst[w.ext:]
 		}
 		src = src[e.Size:]
 	}
-	return dst, src
+	return dst, src, nil
 }
 
 // FromExternal is the reverse of ToExternal. Padding is not changed.
 func (e *Layout) FromExternal(dst, src []byte, n int) (d, s []byte) {
 	for range n {
-		for _, w := range e.words {
-			b := dst[w.off : w.off+w.n]
-			copy(b, src)
-			swapWord(b)
-			src = src[w.n:]
+		for i := range e.words {
+			w := &e.words[i]
+			w.from(dst[w.off:], src)
+			src = src[w.ext:]
 		}
 		dst = dst[e.Size:]
 	}
 	return dst, src
-}
-
-// swapWord changes a value from the order of the machine to big-endian order,
-// and back.
-func swapWord(b []byte) {
-	if !bigEndianHost {
-		slices.Reverse(b)
-	}
 }

@@ -37,7 +37,8 @@ func (t *Type) UnpackFrom(b, dst []byte, count int) ([]byte, error) {
 // ExternalSize returns the bytes of an item in external32.
 func (t *Type) ExternalSize() int { return t.sig.sums().ext }
 
-// AppendExternal is AppendPacked in external32 (MPI-4.1, Section 5.3).
+// AppendExternal is AppendPacked in external32 (MPI-4.1, Section 5.3). It returns
+// mpierr.ErrConversion for a value that external32 cannot hold.
 func (t *Type) AppendExternal(b, src []byte, count int) ([]byte, error) {
 	size, err := t.Span(count, len(src))
 	if err != nil {
@@ -50,7 +51,14 @@ func (t *Type) AppendExternal(b, src []byte, count int) ([]byte, error) {
 	n, ext := len(b), t.ExternalSize()*count
 	b = slices.Grow(b, ext)[:n+ext]
 	dst := b[n:]
-	t.sig.repeat(count).each(func(e *Layout, n int) { dst, packed = e.ToExternal(dst, packed, n) })
+	t.sig.repeat(count).each(func(e *Layout, n int) {
+		if err == nil {
+			dst, packed, err = e.ToExternal(dst, packed, n)
+		}
+	})
+	if err != nil {
+		return b[:n], err
+	}
 	return b, nil
 }
 

@@ -41,9 +41,14 @@ const (
 	sigUint
 	sigFloat
 	sigComplex
+	sigLogical         // of Fortran
+	sigChar            // of C and Fortran, also wide ones
+	sigExtended        // long double
+	sigExtendedComplex // complex of it
 )
 
-var sigClassNames = [...]string{sigBool: "bool", sigInt: "int", sigUint: "uint", sigFloat: "float", sigComplex: "complex"}
+var sigClassNames = [...]string{sigBool: "bool", sigInt: "int", sigUint: "uint", sigFloat: "float", sigComplex: "complex",
+	sigLogical: "logical", sigChar: "char", sigExtended: "long double", sigExtendedComplex: "long double complex"}
 
 func (c sigClass) of(size int) Sig {
 	return Sig(c)<<4 | Sig(bits.TrailingZeros(uint(size)))
@@ -73,7 +78,8 @@ func (s Sig) String() string {
 	if int(c) >= len(sigClassNames) || c == 0 {
 		return fmt.Sprintf("signature %#04x", uint16(s))
 	}
-	if sigClass(c) == sigBool {
+	switch sigClass(c) {
+	case sigBool, sigExtended, sigExtendedComplex: // of one size
 		return sigClassNames[c]
 	}
 	return fmt.Sprintf("%s%d", sigClassNames[c], 8<<(s&15))
@@ -98,12 +104,17 @@ func SigOf(t reflect.Type) Sig {
 	case len(words) == 1:
 		return words[0]
 	}
+	return severalSig(words, t.String())
+}
+
+// severalSig returns the signature of elements with several kinds of values, called name.
+func severalSig(words []Sig, name string) Sig {
 	h := fnv.New32a()
 	for _, w := range words {
 		h.Write(binary.BigEndian.AppendUint16(nil, uint16(w)))
 	}
 	s := sigSeveral | Sig(h.Sum32()^h.Sum32()>>15)
-	sigNames.LoadOrStore(s, t.String())
+	sigNames.LoadOrStore(s, name)
 	return s
 }
 

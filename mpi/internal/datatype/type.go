@@ -34,6 +34,7 @@ type Type struct {
 	// values is the signature of the values in messages; SigAny if they are of several types.
 	values Sig
 	made   *Contents // how it was made
+	named  *Named    // the predefined datatype of C or Fortran that it is
 }
 
 // Of returns the datatype of one T. It returns mpierr.ErrType if T holds pointers.
@@ -123,12 +124,16 @@ func (t *Type) OneRun(count int) (off, n int, ok bool) {
 }
 
 // Dup returns a datatype with the layout of t.
-func (t *Type) Dup() (*Type, error) { return t.like().madeBy(nil, CombinerDup, nil, t) }
+func (t *Type) Dup() (*Type, error) {
+	u := t.like()
+	u.named = t.named
+	return u.madeBy(nil, CombinerDup, nil, t)
+}
 
-// like returns a datatype with the layout of t, without a handle and contents.
+// like returns a datatype with the layout of t, without a handle, a name and contents.
 func (t *Type) like() *Type {
 	u := *t
-	u.Handle, u.made = nil, nil
+	u.Handle, u.made, u.named = nil, nil, nil
 	return &u
 }
 

@@ -76,8 +76,8 @@ func externalDatarep(e *datatype.Layout) *Datarep {
 			return nil
 		},
 		Write: func(dst, src []byte) error {
-			e.ToExternal(dst, src, len(src)/e.Size)
-			return nil
+			_, _, err := e.ToExternal(dst, src, len(src)/e.Size)
+			return err
 		},
 	}
 }
