@@ -19,7 +19,7 @@ func Elements[T Element](buf []T) Buffer {
 	if err != nil {
 		return Buffer{err: err}
 	}
-	return Buffer{items: datatype.Items{Mem: datatype.Bytes(buf), Sig: sig}}
+	return Buffer{items: datatype.Items{Mem: datatype.Bytes(buf), Elem: datatype.SizeOf[T](), Sig: sig}}
 }
 
 // Items returns count items of t in buf as a Buffer. Calls with it return ErrDatatype if t is nil or
@@ -33,7 +33,7 @@ func Items[T Element](buf []T, count int, t *Datatype) Buffer {
 		return Buffer{err: err}
 	}
 	var b Buffer
-	b.items, b.err = datatype.ItemsOf(mem, count, t.typ())
+	b.items, b.err = datatype.ItemsOf(datatype.Buffer{Mem: datatype.In(mem), Count: count, Type: t.typ()})
 	return b
 }
 

@@ -17,7 +17,7 @@ func Barrier(ctx context.Context, c *Comm) error {
 // changed again, elsewhere when it is filled. Errors to test for: ErrRoot, ErrCount,
 // ErrTypeMismatch, [RankError].
 func Bcast[T Element](ctx context.Context, c *Comm, buf []T, root int) error {
-	return finish(c.bcastCall(ctx, check(nil, buf), root))
+	return c.Bcast(ctx, Elements(buf), root)
 }
 
 // Reduce combines the elements at the same place of all send buffers and stores the result in recv
@@ -73,7 +73,7 @@ func Exscan[T Element](ctx context.Context, c *Comm, send, recv []T, op Op[T]) e
 // recv. It blocks until the caller's part is done; until then send and recv belong to the call.
 // Errors to test for: ErrRoot, ErrCount, ErrOverlap, ErrTypeMismatch, [RankError].
 func Gather[T Element](ctx context.Context, c *Comm, send, recv []T, root int) error {
-	return finish(c.gatherCall(ctx, CollGather, check(send, recv), root))
+	return c.Gather(ctx, Elements(send), Elements(recv), root)
 }
 
 // Gatherv is [Gather] with blocks of counts[i] elements at displs[i] of recv; if displs is nil they
@@ -81,7 +81,7 @@ func Gather[T Element](ctx context.Context, c *Comm, send, recv []T, root int) e
 // part is done; until then send and recv belong to the call. Errors to test for: ErrRoot, ErrCount,
 // ErrOverlap, ErrTypeMismatch, [RankError].
 func Gatherv[T Element](ctx context.Context, c *Comm, send, recv []T, counts, displs []int, root int) error {
-	return finish(c.gathervCall(ctx, CollGatherv, check(send, recv), counts, displs, root))
+	return c.Gatherv(ctx, Elements(send), Elements(recv), counts, displs, root)
 }
 
 // Scatter stores the ith block of the root's send in recv of rank i; elsewhere send is not used.
@@ -89,7 +89,7 @@ func Gatherv[T Element](ctx context.Context, c *Comm, send, recv []T, counts, di
 // send. It blocks until the caller's part is done; until then send and recv belong to the call.
 // Errors to test for: ErrRoot, ErrCount, ErrOverlap, ErrTypeMismatch, [RankError].
 func Scatter[T Element](ctx context.Context, c *Comm, send, recv []T, root int) error {
-	return finish(c.gatherCall(ctx, CollScatter, check(send, recv), root))
+	return c.Scatter(ctx, Elements(send), Elements(recv), root)
 }
 
 // Scatterv is [Scatter] with blocks of counts[i] elements at displs[i] of send; if displs is nil
@@ -97,14 +97,14 @@ func Scatter[T Element](ctx context.Context, c *Comm, send, recv []T, root int) 
 // caller's part is done; until then send and recv belong to the call. Errors to test for: ErrRoot,
 // ErrCount, ErrOverlap, ErrTypeMismatch, [RankError].
 func Scatterv[T Element](ctx context.Context, c *Comm, send, recv []T, counts, displs []int, root int) error {
-	return finish(c.gathervCall(ctx, CollScatterv, check(send, recv), counts, displs, root))
+	return c.Scatterv(ctx, Elements(send), Elements(recv), counts, displs, root)
 }
 
 // Allgather stores send of rank i as the ith block of recv on all ranks (MPI-4.1, Section 6.7).
 // send may be the rank's own block in recv. It blocks until all data is there; until then send and
 // recv belong to the call. Errors to test for: ErrCount, ErrOverlap, ErrTypeMismatch, [RankError].
 func Allgather[T Element](ctx context.Context, c *Comm, send, recv []T) error {
-	return finish(c.allgatherCall(ctx, CollAllgather, check(send, recv), nil, nil))
+	return c.Allgather(ctx, Elements(send), Elements(recv))
 }
 
 // Allgatherv is [Allgather] with blocks of counts[i] elements at displs[i] of recv; if displs is
@@ -112,7 +112,7 @@ func Allgather[T Element](ctx context.Context, c *Comm, send, recv []T) error {
 // until all data is there; until then send and recv belong to the call. Errors to test for:
 // ErrCount, ErrOverlap, ErrTypeMismatch, [RankError].
 func Allgatherv[T Element](ctx context.Context, c *Comm, send, recv []T, counts, displs []int) error {
-	return finish(c.allgatherCall(ctx, CollAllgatherv, check(send, recv), counts, displs))
+	return c.Allgatherv(ctx, Elements(send), Elements(recv), counts, displs)
 }
 
 // Alltoall sends the ith block of send to rank i and stores what comes from rank i as the ith block
@@ -120,7 +120,7 @@ func Allgatherv[T Element](ctx context.Context, c *Comm, send, recv []T, counts,
 // slice (MPI_Alltoall). It blocks until all data is there; until then send and recv belong to the
 // call. Errors to test for: ErrCount, ErrOverlap, ErrTypeMismatch, [RankError].
 func Alltoall[T Element](ctx context.Context, c *Comm, send, recv []T) error {
-	return finish(c.alltoallCall(ctx, check(send, recv)))
+	return c.Alltoall(ctx, Elements(send), Elements(recv))
 }
 
 // Alltoallv is [Alltoall] with blocks of scounts[i] elements at sdispls[i] of send, and rcounts[i]
@@ -131,7 +131,7 @@ func Alltoall[T Element](ctx context.Context, c *Comm, send, recv []T) error {
 func Alltoallv[T Element](
 	ctx context.Context, c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int,
 ) error {
-	return finish(c.alltoallvCall(ctx, check(send, recv), scounts, sdispls, rcounts, rdispls))
+	return c.Alltoallv(ctx, Elements(send), scounts, sdispls, Elements(recv), rcounts, rdispls)
 }
 
 // finish performs a prepared call.

@@ -72,7 +72,7 @@ func (c *Comm) alltoallwCall(ctx context.Context, b checked, out, in *typedBlock
 // alltoallwPacked packs the blocks, exchanges them pairwise, and unpacks.
 func alltoallwPacked(k *collective, out, in *typedBlocks) error {
 	send, recv := k.SendBuf, k.RecvBuf
-	k.Elem, k.comm.slot = 1, p2p.SlotColl // blocks are of any types
+	k.Elem, k.units, k.comm.slot = 1, [2]int{1, 1}, p2p.SlotColl // blocks are of any types
 	var err error
 	k.SendBuf, k.RecvBuf = k.Scratch(total(out.lens)), k.Scratch(total(in.lens))
 	if k.SendLayout, err = k.layout(&k.sendMem, out.lens, nil, len(k.SendBuf)); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/weftstack/weft/internal/bufpool"
 	"github.com/weftstack/weft/mpi/internal/coll"
 	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/op"
@@ -26,6 +27,10 @@ type collective struct {
 	run func(k *collective) error
 
 	sendMem, recvMem coll.Layout // memory for SendLayout and RecvLayout
+
+	units [2]int             // bytes that counts of the send and of the receive buffer count
+	own   [2]*bufpool.Buffer // have packed copies of items with gaps; nil: there is none
+	into  *datatype.Items    // where what is received is stored; nil: the buffer is the memory itself
 }
 
 var collectivePool = sync.Pool{New: func() any { return new(collective) }}
@@ -59,8 +64,27 @@ func (k *collective) setOp(red op.Reducer) {
 // it holds.
 func (k *collective) end() error {
 	err := k.perform()
+	if err == nil {
+		k.store()
+	}
 	k.release()
 	return err
+}
+
+// store stores what was received in items with gaps, and gives packed copies back.
+func (k *collective) store() {
+	switch {
+	case k.into == nil || k.RecvBuf == nil:
+	case k.RecvLayout != nil:
+		for i, at := range k.RecvLayout.Displs {
+			k.into.Unpack(k.RecvBuf[at:at+k.RecvLayout.Counts[i]], at)
+		}
+	default:
+		k.into.Unpack(k.RecvBuf, 0)
+	}
+	for _, b := range k.own {
+		b.Put()
+	}
 }
 
 func (k *collective) perform() error {

@@ -13,7 +13,7 @@ func Ibarrier(c *Comm) (*Request, error) { return start(c.barrierCall(context.Ba
 
 // Ibcast starts [Bcast] (MPI_Ibcast).
 func Ibcast[T Element](c *Comm, buf []T, root int) (*Request, error) {
-	return start(c.bcastCall(context.Background(), check(nil, buf), root))
+	return c.Ibcast(Elements(buf), root)
 }
 
 // Ireduce starts [Reduce] (MPI_Ireduce).
@@ -48,44 +48,44 @@ func Iexscan[T Element](c *Comm, send, recv []T, op Op[T]) (*Request, error) {
 
 // Igather starts [Gather] (MPI_Igather).
 func Igather[T Element](c *Comm, send, recv []T, root int) (*Request, error) {
-	return start(c.gatherCall(context.Background(), CollGather, check(send, recv), root))
+	return c.Igather(Elements(send), Elements(recv), root)
 }
 
 // Igatherv starts [Gatherv] (MPI_Igatherv).
 func Igatherv[T Element](c *Comm, send, recv []T, counts, displs []int, root int) (*Request, error) {
-	return start(c.gathervCall(context.Background(), CollGatherv, check(send, recv), counts, displs, root))
+	return c.Igatherv(Elements(send), Elements(recv), counts, displs, root)
 }
 
 // Iscatter starts [Scatter] (MPI_Iscatter).
 func Iscatter[T Element](c *Comm, send, recv []T, root int) (*Request, error) {
-	return start(c.gatherCall(context.Background(), CollScatter, check(send, recv), root))
+	return c.Iscatter(Elements(send), Elements(recv), root)
 }
 
 // Iscatterv starts [Scatterv] (MPI_Iscatterv).
 func Iscatterv[T Element](c *Comm, send, recv []T, counts, displs []int, root int) (*Request, error) {
-	return start(c.gathervCall(context.Background(), CollScatterv, check(send, recv), counts, displs, root))
+	return c.Iscatterv(Elements(send), Elements(recv), counts, displs, root)
 }
 
 // Iallgather starts [Allgather] (MPI_Iallgather).
 func Iallgather[T Element](c *Comm, send, recv []T) (*Request, error) {
-	return start(c.allgatherCall(context.Background(), CollAllgather, check(send, recv), nil, nil))
+	return c.Iallgather(Elements(send), Elements(recv))
 }
 
 // Iallgatherv starts [Allgatherv] (MPI_Iallgatherv).
 func Iallgatherv[T Element](c *Comm, send, recv []T, counts, displs []int) (*Request, error) {
-	return start(c.allgatherCall(context.Background(), CollAllgatherv, check(send, recv), counts, displs))
+	return c.Iallgatherv(Elements(send), Elements(recv), counts, displs)
 }
 
 // Ialltoall starts [Alltoall] (MPI_Ialltoall).
 func Ialltoall[T Element](c *Comm, send, recv []T) (*Request, error) {
-	return start(c.alltoallCall(context.Background(), check(send, recv)))
+	return c.Ialltoall(Elements(send), Elements(recv))
 }
 
 // Ialltoallv starts [Alltoallv] (MPI_Ialltoallv).
 func Ialltoallv[T Element](
 	c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int,
 ) (*Request, error) {
-	return start(c.alltoallvCall(context.Background(), check(send, recv), scounts, sdispls, rcounts, rdispls))
+	return c.Ialltoallv(Elements(send), scounts, sdispls, Elements(recv), rcounts, rdispls)
 }
 
 // start performs a prepared call in the background.

@@ -2,9 +2,11 @@ package mpi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/weftstack/weft/internal/bufpool"
 	"github.com/weftstack/weft/mpi/internal/coll"
 	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/op"
@@ -15,17 +17,45 @@ import (
 // a call with bad arguments takes its tag, so that the ranks still agree about
 // later ones.
 
-// checked is the result of datatype.CheckedBytes for all buffers of a call.
+// checked is what the collectives use of the buffers of a call: the memory itself, or packed copies
+// of items with gaps.
 type checked struct {
 	send, recv []byte
 	elem       int
 	sig        datatype.Sig
 	err        error
+
+	units [2]int             // bytes that counts of send and of recv count; 0: elem
+	own   [2]*bufpool.Buffer // have packed copies; nil: there is none
+	into  *datatype.Items    // where what is received is stored; nil: recv is the memory itself
 }
 
 func check[T Element](send, recv []T) (b checked) {
 	if b.sig, b.err = datatype.ElementSig[T](); b.err == nil {
 		b.send, b.recv, b.elem = datatype.Bytes(send), datatype.Bytes(recv), datatype.SizeOf[T]()
+	}
+	return b
+}
+
+// checkBuffers is check of what a call describes. Either may be the zero Buffer.
+func checkBuffers(send, recv *Buffer) (b checked) {
+	if b.err = errors.Join(send.err, recv.err); b.err != nil {
+		return b
+	}
+	x, y := &send.items, &recv.items
+	b.send, b.own[0] = x.Packed()
+	if b.recv, b.own[1] = y.Packed(); b.own[1] != nil { // what is not received stays as it was
+		into := *y
+		b.into = &into
+	}
+	b.units = [2]int{x.Elem, y.Elem}
+	switch {
+	case x.Elem == 0 || x.Elem == y.Elem && x.Sig == y.Sig:
+		b.elem, b.sig = y.Elem, y.Sig
+	case y.Elem == 0:
+		b.elem, b.sig = x.Elem, x.Sig
+	default:
+		b.elem = 1
 	}
 	return b
 }
@@ -43,6 +73,12 @@ func (c *Comm) prepare(ctx context.Context, kind Coll, b checked, size int) (*co
 		return k.refuse(ErrComm)
 	}
 	k.SendBuf, k.RecvBuf, k.Elem, k.bytes, k.comm.slot = b.send, b.recv, max(b.elem, 1), size, p2p.SlotColl.Of(b.sig)
+	k.units, k.own, k.into = [2]int{k.Elem, k.Elem}, b.own, b.into
+	for i, n := range b.units {
+		if n > 0 {
+			k.units[i] = n
+		}
+	}
 	return k, nil
 }
 
@@ -318,15 +354,19 @@ func (k *collective) sendApart() error {
 	return nil
 }
 
-// layout fills l from counts and displacements in elements; without displs the
-// blocks follow one another. The blocks must lie within length bytes.
+// layout fills l, which is sendMem or recvMem, from counts and displacements in elements of that
+// buffer; without displs the blocks follow one another. The blocks must lie within length bytes.
 func (k *collective) layout(l *coll.Layout, counts, displs []int, length int) (*coll.Layout, error) {
 	if len(counts) != k.Size || displs != nil && len(displs) != k.Size {
 		return nil, fmt.Errorf("%w: %d counts and %d displacements for %d ranks", ErrCount, len(counts), len(displs), k.Size)
 	}
 	l.Counts = slices.Grow(l.Counts[:0], k.Size)[:k.Size]
 	l.Displs = slices.Grow(l.Displs[:0], k.Size)[:k.Size]
-	room := length / k.Elem
+	unit := k.units[1]
+	if l == &k.sendMem {
+		unit = k.units[0]
+	}
+	room := length / unit
 	next := 0
 	for i, n := range counts {
 		at := next
@@ -336,7 +376,7 @@ func (k *collective) layout(l *coll.Layout, counts, displs []int, length int) (*
 		if n < 0 || at < 0 || n > room || at > room-n {
 			return nil, fmt.Errorf("%w: block of rank %d is %d elements at %d of %d", ErrCount, i, n, at, room)
 		}
-		l.Counts[i], l.Displs[i] = n*k.Elem, at*k.Elem
+		l.Counts[i], l.Displs[i] = n*unit, at*unit
 		next = at + n
 	}
 	return l, nil

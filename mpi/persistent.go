@@ -127,7 +127,7 @@ func BarrierInit(c *Comm) (*Persistent, error) {
 
 // BcastInit prepares [Ibcast] (MPI_Bcast_init).
 func BcastInit[T Element](c *Comm, buf []T, root int) (*Persistent, error) {
-	return prepare(c, func(c *Comm) (*Request, error) { return Ibcast(c, buf, root) })
+	return c.BcastInit(Elements(buf), root)
 }
 
 // ReduceInit prepares [Ireduce] (MPI_Reduce_init).
@@ -163,44 +163,42 @@ func ExscanInit[T Element](c *Comm, send, recv []T, op Op[T]) (*Persistent, erro
 
 // GatherInit prepares [Igather] (MPI_Gather_init).
 func GatherInit[T Element](c *Comm, send, recv []T, root int) (*Persistent, error) {
-	return prepare(c, func(c *Comm) (*Request, error) { return Igather(c, send, recv, root) })
+	return c.GatherInit(Elements(send), Elements(recv), root)
 }
 
 // GathervInit prepares [Igatherv] (MPI_Gatherv_init).
 func GathervInit[T Element](c *Comm, send, recv []T, counts, displs []int, root int) (*Persistent, error) {
-	return prepare(c, func(c *Comm) (*Request, error) { return Igatherv(c, send, recv, counts, displs, root) })
+	return c.GathervInit(Elements(send), Elements(recv), counts, displs, root)
 }
 
 // ScatterInit prepares [Iscatter] (MPI_Scatter_init).
 func ScatterInit[T Element](c *Comm, send, recv []T, root int) (*Persistent, error) {
-	return prepare(c, func(c *Comm) (*Request, error) { return Iscatter(c, send, recv, root) })
+	return c.ScatterInit(Elements(send), Elements(recv), root)
 }
 
 // ScattervInit prepares [Iscatterv] (MPI_Scatterv_init).
 func ScattervInit[T Element](c *Comm, send, recv []T, counts, displs []int, root int) (*Persistent, error) {
-	return prepare(c, func(c *Comm) (*Request, error) { return Iscatterv(c, send, recv, counts, displs, root) })
+	return c.ScattervInit(Elements(send), Elements(recv), counts, displs, root)
 }
 
 // AllgatherInit prepares [Iallgather] (MPI_Allgather_init).
 func AllgatherInit[T Element](c *Comm, send, recv []T) (*Persistent, error) {
-	return prepare(c, func(c *Comm) (*Request, error) { return Iallgather(c, send, recv) })
+	return c.AllgatherInit(Elements(send), Elements(recv))
 }
 
 // AllgathervInit prepares [Iallgatherv] (MPI_Allgatherv_init).
 func AllgathervInit[T Element](c *Comm, send, recv []T, counts, displs []int) (*Persistent, error) {
-	return prepare(c, func(c *Comm) (*Request, error) { return Iallgatherv(c, send, recv, counts, displs) })
+	return c.AllgathervInit(Elements(send), Elements(recv), counts, displs)
 }
 
 // AlltoallInit prepares [Ialltoall] (MPI_Alltoall_init).
 func AlltoallInit[T Element](c *Comm, send, recv []T) (*Persistent, error) {
-	return prepare(c, func(c *Comm) (*Request, error) { return Ialltoall(c, send, recv) })
+	return c.AlltoallInit(Elements(send), Elements(recv))
 }
 
 // AlltoallvInit prepares [Ialltoallv] (MPI_Alltoallv_init).
 func AlltoallvInit[T Element](
 	c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int,
 ) (*Persistent, error) {
-	return prepare(c, func(c *Comm) (*Request, error) {
-		return Ialltoallv(c, send, scounts, sdispls, recv, rcounts, rdispls)
-	})
+	return c.AlltoallvInit(Elements(send), scounts, sdispls, Elements(recv), rcounts, rdispls)
 }

@@ -2,48 +2,53 @@ package datatype
 
 import "github.com/weftstack/weft/internal/bufpool"
 
-// Items are what an operation sends or receives: Count items of Type in Mem, or, if Type is nil,
-// all of Mem, whose elements have the signature Sig.
+// Items are what an operation sends or receives: the memory of elements in a row, or a buffer with
+// gaps.
 type Items struct {
-	Mem   []byte // from where the first item is placed on
-	Count int
-	Type  *Type
-	Sig   Sig // of the values in messages
+	Mem  []byte // the data, if it is one run of memory
+	Gaps Buffer // else; its Type is nil if the data is Mem
+	Elem int    // bytes of data of an item, or of an element of Mem
+	Sig  Sig    // of the values in messages
 }
 
-// ItemsOf returns count items of t in mem. It returns mpierr.ErrCount if they reach outside mem.
-func ItemsOf(mem []byte, count int, t *Type) (Items, error) {
-	size, err := t.Span(count, len(mem))
-	if err != nil {
+// ItemsOf returns the items in x. Errors are those of Span.
+func ItemsOf(x Buffer) (Items, error) {
+	if _, err := x.Span(); err != nil {
 		return Items{}, err
 	}
-	if t.Dense(count) {
-		return Items{Mem: mem[:size], Sig: t.values}, nil
+	it := Items{Elem: x.Type.size, Sig: x.Type.values}
+	if b, ok := x.Contiguous(); ok {
+		it.Mem = b
+	} else {
+		it.Gaps = x
 	}
-	return Items{Mem: mem, Count: count, Type: t, Sig: t.values}, nil
+	return it, nil
 }
 
-// Len returns how many bytes the items are packed.
+// Dense reports whether the data is one run of memory.
+func (x *Items) Dense() bool { return x.Gaps.Type == nil }
+
+// Len returns how many bytes of data there are.
 func (x *Items) Len() int {
-	if x.Type == nil {
+	if x.Dense() {
 		return len(x.Mem)
 	}
-	return x.Type.size * x.Count
+	return x.Gaps.Type.size * x.Gaps.Count
 }
 
-// Packed returns the data of the items: in place if they are one run of memory, and own is nil, or
-// packed in own, which the caller gives back.
+// Packed returns the data: in place if it is one run of memory, and own is nil, or packed in own,
+// which the caller gives back.
 func (x *Items) Packed() (b []byte, own *bufpool.Buffer) {
 	b, own = x.Room()
 	if own != nil {
-		x.Type.Pack(b, x.Mem, x.Count)
+		x.Gaps.Pack(b, 0)
 	}
 	return b, own
 }
 
 // Copied is Packed that copies in any case.
 func (x *Items) Copied() ([]byte, *bufpool.Buffer) {
-	if x.Type != nil {
+	if !x.Dense() {
 		return x.Packed()
 	}
 	own := bufpool.Get(len(x.Mem))
@@ -52,10 +57,10 @@ func (x *Items) Copied() ([]byte, *bufpool.Buffer) {
 	return b, own
 }
 
-// Room returns where to receive the data of the items: in place if they are one run of memory, and
-// own is nil, or in own, from where Unpack stores it in the items.
+// Room returns where to receive the data: in place if it is one run of memory, and own is nil, or in
+// own, from where Unpack stores it in the items.
 func (x *Items) Room() (b []byte, own *bufpool.Buffer) {
-	if x.Type == nil {
+	if x.Dense() {
 		return x.Mem, nil
 	}
 	n := x.Len()
@@ -63,9 +68,10 @@ func (x *Items) Room() (b []byte, own *bufpool.Buffer) {
 	return own.Bytes(n), own
 }
 
-// Unpack stores packed data in the items. Less than all of it fills the first part of them.
-func (x *Items) Unpack(b []byte) {
-	if x.Type != nil {
-		x.Type.Unpack(x.Mem, b, x.Count)
+// Unpack stores the part b of the packed data, which begins at from. It does nothing if the data is
+// one run of memory.
+func (x *Items) Unpack(b []byte, from int) {
+	if !x.Dense() {
+		x.Gaps.Unpack(b, from)
 	}
 }

@@ -36,7 +36,7 @@ func (c *Comm) RecvItems(ctx context.Context, x *datatype.Items, src, tag int) (
 // unpacked stores what a receive has placed in own, if it is not nil, in the items.
 func unpacked(x *datatype.Items, b []byte, own *bufpool.Buffer, st Status, err error) {
 	if own != nil {
-		x.Unpack(b[:st.Bytes])
+		x.Unpack(b[:st.Bytes], 0)
 		if err == nil {
 			own.Put()
 		}
@@ -137,8 +137,8 @@ func newPackedCopy(x *datatype.Items, data []byte, own *bufpool.Buffer) *packedC
 
 // end is called when r is over: it stores what was received in the items, and gives the copy back.
 func (p *packedCopy) end(r *Request, err error) {
-	if p.items.Type != nil && (err == nil || r.Length > uint64(r.Status.Bytes)) { // as in AwaitRecv
-		p.items.Unpack(p.data[:r.Status.Bytes])
+	if !p.items.Dense() && (err == nil || r.Length > uint64(r.Status.Bytes)) { // as in AwaitRecv
+		p.items.Unpack(p.data[:r.Status.Bytes], 0)
 	}
 	if err == nil { // else something may still refer to it
 		p.own.Put()

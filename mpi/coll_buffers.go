@@ -1,0 +1,142 @@
+package mpi
+
+import "context"
+
+// Collectives that move data, of what Buffers describe. Their generic functions say what they do;
+// counts and displacements are in items of the Buffer, whose gaps and whose items outside the blocks
+// stay as they are. The datatypes of the ranks may differ in layout.
+
+// Bcast is the function [Bcast] of what b describes (MPI_Bcast).
+func (c *Comm) Bcast(ctx context.Context, b Buffer, root int) error {
+	return finish(c.bcastCall(ctx, checkBuffers(&Buffer{}, &b), root))
+}
+
+// Ibcast starts [Comm.Bcast] (MPI_Ibcast).
+func (c *Comm) Ibcast(b Buffer, root int) (*Request, error) {
+	return start(c.bcastCall(context.Background(), checkBuffers(&Buffer{}, &b), root))
+}
+
+// BcastInit prepares [Comm.Ibcast] (MPI_Bcast_init).
+func (c *Comm) BcastInit(b Buffer, root int) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return c.Ibcast(b, root) })
+}
+
+// Gather is the function [Gather] of what send and recv describe (MPI_Gather).
+func (c *Comm) Gather(ctx context.Context, send, recv Buffer, root int) error {
+	return finish(c.gatherCall(ctx, CollGather, checkBuffers(&send, &recv), root))
+}
+
+// Igather starts [Comm.Gather] (MPI_Igather).
+func (c *Comm) Igather(send, recv Buffer, root int) (*Request, error) {
+	return start(c.gatherCall(context.Background(), CollGather, checkBuffers(&send, &recv), root))
+}
+
+// GatherInit prepares [Comm.Igather] (MPI_Gather_init).
+func (c *Comm) GatherInit(send, recv Buffer, root int) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return c.Igather(send, recv, root) })
+}
+
+// Gatherv is the function [Gatherv] of what send and recv describe (MPI_Gatherv).
+func (c *Comm) Gatherv(ctx context.Context, send, recv Buffer, counts, displs []int, root int) error {
+	return finish(c.gathervCall(ctx, CollGatherv, checkBuffers(&send, &recv), counts, displs, root))
+}
+
+// Igatherv starts [Comm.Gatherv] (MPI_Igatherv).
+func (c *Comm) Igatherv(send, recv Buffer, counts, displs []int, root int) (*Request, error) {
+	return start(c.gathervCall(context.Background(), CollGatherv, checkBuffers(&send, &recv), counts, displs, root))
+}
+
+// GathervInit prepares [Comm.Igatherv] (MPI_Gatherv_init).
+func (c *Comm) GathervInit(send, recv Buffer, counts, displs []int, root int) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return c.Igatherv(send, recv, counts, displs, root) })
+}
+
+// Scatter is the function [Scatter] of what send and recv describe (MPI_Scatter).
+func (c *Comm) Scatter(ctx context.Context, send, recv Buffer, root int) error {
+	return finish(c.gatherCall(ctx, CollScatter, checkBuffers(&send, &recv), root))
+}
+
+// Iscatter starts [Comm.Scatter] (MPI_Iscatter).
+func (c *Comm) Iscatter(send, recv Buffer, root int) (*Request, error) {
+	return start(c.gatherCall(context.Background(), CollScatter, checkBuffers(&send, &recv), root))
+}
+
+// ScatterInit prepares [Comm.Iscatter] (MPI_Scatter_init).
+func (c *Comm) ScatterInit(send, recv Buffer, root int) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return c.Iscatter(send, recv, root) })
+}
+
+// Scatterv is the function [Scatterv] of what send and recv describe (MPI_Scatterv).
+func (c *Comm) Scatterv(ctx context.Context, send, recv Buffer, counts, displs []int, root int) error {
+	return finish(c.gathervCall(ctx, CollScatterv, checkBuffers(&send, &recv), counts, displs, root))
+}
+
+// Iscatterv starts [Comm.Scatterv] (MPI_Iscatterv).
+func (c *Comm) Iscatterv(send, recv Buffer, counts, displs []int, root int) (*Request, error) {
+	return start(c.gathervCall(context.Background(), CollScatterv, checkBuffers(&send, &recv), counts, displs, root))
+}
+
+// ScattervInit prepares [Comm.Iscatterv] (MPI_Scatterv_init).
+func (c *Comm) ScattervInit(send, recv Buffer, counts, displs []int, root int) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return c.Iscatterv(send, recv, counts, displs, root) })
+}
+
+// Allgather is the function [Allgather] of what send and recv describe (MPI_Allgather).
+func (c *Comm) Allgather(ctx context.Context, send, recv Buffer) error {
+	return finish(c.allgatherCall(ctx, CollAllgather, checkBuffers(&send, &recv), nil, nil))
+}
+
+// Iallgather starts [Comm.Allgather] (MPI_Iallgather).
+func (c *Comm) Iallgather(send, recv Buffer) (*Request, error) {
+	return start(c.allgatherCall(context.Background(), CollAllgather, checkBuffers(&send, &recv), nil, nil))
+}
+
+// AllgatherInit prepares [Comm.Iallgather] (MPI_Allgather_init).
+func (c *Comm) AllgatherInit(send, recv Buffer) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return c.Iallgather(send, recv) })
+}
+
+// Allgatherv is the function [Allgatherv] of what send and recv describe (MPI_Allgatherv).
+func (c *Comm) Allgatherv(ctx context.Context, send, recv Buffer, counts, displs []int) error {
+	return finish(c.allgatherCall(ctx, CollAllgatherv, checkBuffers(&send, &recv), counts, displs))
+}
+
+// Iallgatherv starts [Comm.Allgatherv] (MPI_Iallgatherv).
+func (c *Comm) Iallgatherv(send, recv Buffer, counts, displs []int) (*Request, error) {
+	return start(c.allgatherCall(context.Background(), CollAllgatherv, checkBuffers(&send, &recv), counts, displs))
+}
+
+// AllgathervInit prepares [Comm.Iallgatherv] (MPI_Allgatherv_init).
+func (c *Comm) AllgathervInit(send, recv Buffer, counts, displs []int) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return c.Iallgatherv(send, recv, counts, displs) })
+}
+
+// Alltoall is the function [Alltoall] of what send and recv describe (MPI_Alltoall).
+func (c *Comm) Alltoall(ctx context.Context, send, recv Buffer) error {
+	return finish(c.alltoallCall(ctx, checkBuffers(&send, &recv)))
+}
+
+// Ialltoall starts [Comm.Alltoall] (MPI_Ialltoall).
+func (c *Comm) Ialltoall(send, recv Buffer) (*Request, error) {
+	return start(c.alltoallCall(context.Background(), checkBuffers(&send, &recv)))
+}
+
+// AlltoallInit prepares [Comm.Ialltoall] (MPI_Alltoall_init).
+func (c *Comm) AlltoallInit(send, recv Buffer) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return c.Ialltoall(send, recv) })
+}
+
+// Alltoallv is the function [Alltoallv] of what send and recv describe (MPI_Alltoallv).
+func (c *Comm) Alltoallv(ctx context.Context, send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int) error {
+	return finish(c.alltoallvCall(ctx, checkBuffers(&send, &recv), scounts, sdispls, rcounts, rdispls))
+}
+
+// Ialltoallv starts [Comm.Alltoallv] (MPI_Ialltoallv).
+func (c *Comm) Ialltoallv(send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int) (*Request, error) {
+	return start(c.alltoallvCall(context.Background(), checkBuffers(&send, &recv), scounts, sdispls, rcounts, rdispls))
+}
+
+// AlltoallvInit prepares [Comm.Ialltoallv] (MPI_Alltoallv_init).
+func (c *Comm) AlltoallvInit(send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return c.Ialltoallv(send, scounts, sdispls, recv, rcounts, rdispls) })
+}
