@@ -23,7 +23,8 @@ func (w *Win[T]) GetAccumulateType(ctx context.Context, src []T, scount int, sty
 	result []T, rcount int, rtype *Datatype, target, disp, tcount int, ttype *Datatype, op Op[T]) error {
 	t := w.w.of.enter()
 	old := itemsOf(result, rcount, rtype)
-	err := w.w.UpdateItems(ctx, itemsOf(src, scount, stype), &old, target, disp, tcount, ttype.typ(), w.w.typ, op.reducer())
+	from, to := itemsOf(src, scount, stype), ttype.typ()
+	err := w.w.UpdateItems(ctx, from, &old, target, disp, tcount, to, w.w.typ, op.reducer())
 	w.w.of.leave(t, "Win.GetAccumulateType", target, 0, tcount*ttype.typ().Size(), err)
 	return err
 }

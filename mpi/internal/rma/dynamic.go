@@ -13,13 +13,17 @@ import (
 // MaxAttached bounds the buffers that a rank has attached to a dynamic window.
 const MaxAttached = 1 << 16
 
-// dynamicMem is the memory of one rank in a dynamic window: buffers, each at an address of its own,
-// which counts elements. Addresses are not reused.
+// dynamicMem is the memory of one rank in a dynamic window: buffers, each at an address of its own. Addresses are
+// those of the process, in bytes, as MPI_Get_address returns them; or they are made up and not reused, so that an
+// operation on a buffer that is not attached any more finds no other one in its place.
 type dynamicMem struct {
+	process bool // addresses are those of the process
+
 	mu       sync.Mutex // guards what follows
 	next     int        // address of the next buffer, in bytes
 	attached []attached // ordered by address
 	held     []memRange // memory of the attached buffers, ordered by its place in the process
+	empty    []int      // addresses of the process where a buffer without bytes is attached
 }
 
 // memRange is memory of the process, from lo up to hi.
@@ -47,15 +51,18 @@ type attached struct {
 	mem []byte
 }
 
-// dynamicFirst is the first address, in elements. Address 0 is never used, so programs may use it
-// as null.
+// dynamicFirst is the first address that is made up, in displacement units. Address 0 is never used, so programs may
+// use it as null.
 const dynamicFirst = 1 << 12
 
-// kindDynamic in Part.Kind marks a dynamic window, so that ranks that make windows of different
-// kinds get ErrWindow.
-const kindDynamic = 1 << 16
+// Marks of dynamic windows in Part.Kind, so that ranks that make windows of different kinds get ErrWindow.
+const (
+	kindDynamic = 1 << (16 + iota)
+	kindAddress // displacements are addresses of the process
+)
 
-// Attach adds mem to the caller's part of a dynamic window and returns its displacement.
+// Attach adds mem to the caller's part of a dynamic window and returns its displacement: its address divided by the
+// displacement unit.
 func (w *Window) Attach(mem []byte) (disp int, err error) {
 	if err := w.Usable(); err != nil {
 		return 0, err
@@ -66,12 +73,22 @@ func (w *Window) Attach(mem []byte) (disp int, err error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.attached) == MaxAttached {
+	if len(d.attached)+len(d.empty) >= MaxAttached {
 		return 0, fmt.Errorf("%w: %d buffers are attached", mpierr.ErrWindow, MaxAttached)
 	}
-	// A gap keeps an access beyond the end of a buffer from reaching the next one.
-	next, ok := datatype.Add(d.next, len(mem)+dynamicFirst*w.unit)
-	if !ok {
+	at, next := d.next, d.next
+	var ok bool
+	if d.process {
+		a := addressOf(mem)
+		if at, ok = int(a), a <= datatype.MaxBytes; !ok {
+			return 0, fmt.Errorf("%w: memory at %#x, above %#x", mpierr.ErrWindow, a, uint64(datatype.MaxBytes))
+		}
+		if len(mem) == 0 { // others may be attached there, too
+			d.empty = append(d.empty, at)
+			return at, nil
+		}
+	} else if next, ok = datatype.Add(at, len(mem)+dynamicFirst*w.unit); !ok {
+		// The gap keeps an access beyond the end of a buffer from reaching the next one.
 		return 0, fmt.Errorf("%w: no addresses are left", mpierr.ErrWindow)
 	}
 	if len(mem) > 0 {
@@ -83,9 +100,9 @@ func (w *Window) Attach(mem []byte) (disp int, err error) {
 		}
 		d.held = slices.Insert(d.held, i, r)
 	}
-	at := d.next
+	i, _ := d.find(at)
+	d.attached = slices.Insert(d.attached, i, attached{at, mem})
 	d.next = next
-	d.attached = append(d.attached, attached{at, mem})
 	return at / w.unit, nil
 }
 
@@ -108,6 +125,8 @@ func (w *Window) Detach(disp int) error {
 			d.held = slices.Delete(d.held, k, k+1)
 		}
 		d.attached = slices.Delete(d.attached, i, i+1)
+	} else if i := slices.Index(d.empty, at); i >= 0 {
+		d.empty, ok = slices.Delete(d.empty, i, i+1), true
 	}
 	d.mu.Unlock()
 	if !ok {

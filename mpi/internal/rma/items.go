@@ -115,6 +115,20 @@ func (w *Window) GetItems(ctx context.Context, dst Items, target, disp, tcount i
 		func(b []byte, off int) error { return w.getAt(ctx, b, target, off) })
 }
 
+// within checks that the data of count items of a type that begin at off lies within n bytes, and returns how long it
+// is. It may lie before off.
+func within(t *datatype.Type, count, off, n int) (int, error) {
+	size, ok1 := datatype.Mul(t.Size(), count)
+	last, ok2 := datatype.Mul(t.Extent(), max(count-1, 0))
+	if t == nil || count < 0 || !ok1 || !ok2 {
+		return 0, fmt.Errorf("%w: %d items of %v", mpierr.ErrDatatype, count, t)
+	}
+	if lo, hi := t.TrueBounds(); size > 0 && (off+lo+min(last, 0) < 0 || off+hi+max(last, 0) > n) {
+		return 0, fmt.Errorf("%w: %d items of %v at %d reach outside %d bytes", mpierr.ErrCount, count, t, off, n)
+	}
+	return size, nil
+}
+
 // typed checks a transfer of items and calls move for each range that is contiguous on both sides.
 func (w *Window) typed(x Items, target, disp, tcount int, ttype *datatype.Type, need Access,
 	move func(b []byte, off int) error) error {
@@ -126,11 +140,11 @@ func (w *Window) typed(x Items, target, disp, tcount int, ttype *datatype.Type, 
 	if err != nil || target == ProcNull {
 		return err
 	}
-	room := int(w.remote[target].Bytes) - off
+	room := int(w.remote[target].Bytes)
 	if w.dynamic != nil {
 		room = datatype.MaxBytes
 	}
-	tsize, err := ttype.Span(tcount, room)
+	tsize, err := within(ttype, tcount, off, room)
 	if err != nil {
 		return fmt.Errorf("%w: %w", mpierr.ErrRange, err)
 	}

@@ -136,7 +136,7 @@ func (w *Window) swapDirect(operands, old []byte, target, off int, e *Elem) bool
 
 // wordsOf returns the mapped memory of a target for an update of words, with enter called, or nil.
 func (w *Window) wordsOf(target, off, n int, e *Elem) *directMem {
-	if !e.word {
+	if !e.word || off%e.align != 0 { // a mapping begins at a page; whatever the target says of its address
 		return nil
 	}
 	d := w.directTo(target, off, n, AccessUpdate)

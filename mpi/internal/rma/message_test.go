@@ -39,3 +39,45 @@ func TestWinMessage(t *testing.T) {
 		}
 	}
 }
+
+// FuzzRequest decodes requests of any bytes. What is taken for good is encoded to the same bytes, and an update names
+// whole elements of a size that the decoder has checked.
+func FuzzRequest(f *testing.F) {
+	for _, h := range []amHeader{
+		{kind: amPut, off: 5, n: 3},
+		{kind: amGet, answer: true, num: 7, off: 1 << 40, n: 100},
+		{kind: amUpdate, op: uint8(op.CodeSum), elem: elemInt32, size: 4, n: 8},
+		{kind: amUpdate, elem: elemPair + elemFloat64, size: 16, n: MaxChunk, bulk: true, num: amNumbers},
+		{kind: amSwap, elem: elemOther, size: 3, n: 3, answer: true, num: 1},
+		{kind: amLock, op: uint8(LockShared), answer: true, num: 2},
+	} {
+		b := make([]byte, amHeaderLen+6)
+		h.put(b)
+		f.Add(b[:amHeaderLen])
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var h amHeader
+		data, ok := h.get(b)
+		if !ok {
+			return
+		}
+		again := make([]byte, len(b))
+		h.put(again)
+		copy(again[amHeaderLen:], data)
+		if !slices.Equal(b, again) {
+			t.Fatalf("% x is encoded as % x", b, again)
+		}
+		if h.n > MaxChunk || len(data) > 2*MaxChunk {
+			t.Fatalf("%d bytes and %d of data", h.n, len(data))
+		}
+		w := &Window{mem: AlignedBytes(256, maxAlign)}
+		if !h.update() {
+			return
+		}
+		if e, code := w.checkUpdate(&h, w.mem[:64]); code == amOK && (e.size != int(h.size) && h.elem != elemOther ||
+			h.n%uint64(h.size) != 0 || h.kind == amUpdate && e.ops[h.op] == nil) {
+			t.Fatalf("%+v is taken for an update of %v", h, e)
+		}
+	})
+}

@@ -23,6 +23,7 @@ type Config struct {
 	File    *os.File // holds Mem, until other ranks have mapped it; may be nil
 	Shared  *Shared  // set for shared memory: Mem is a part of it
 	Dynamic bool     // memory is attached later
+	Address bool     // displacements in a dynamic window are addresses of the process
 
 	Unit int    // bytes that a displacement counts, at least 1; may differ between ranks if Elem is nil
 	Elem *Elem  // of all updates, on all ranks; nil: each update has a type of its own
@@ -95,8 +96,11 @@ func Create(ctx context.Context, c Comm, cfg Config) (*Window, error) {
 	w := &Window{c: c, rank: c.Rank(), mem: cfg.Mem, file: cfg.File, shared: cfg.Shared, unit: max(cfg.Unit, 1),
 		elem: cfg.Elem, access: cfg.Access, onFreed: cfg.Freed}
 	if cfg.Dynamic {
-		w.dynamic = &dynamicMem{next: dynamicFirst * w.unit}
+		w.dynamic = &dynamicMem{next: dynamicFirst * w.unit, process: cfg.Address}
 		cfg.Kind |= kindDynamic
+		if cfg.Address {
+			cfg.Kind |= kindAddress
+		}
 	}
 	defer w.withdraw()
 	if err := w.create(ctx, &cfg); err != nil {
@@ -132,6 +136,9 @@ func (w *Window) create(ctx context.Context, cfg *Config) error {
 	if !cfg.Messages && err == nil {
 		err = w.register(&mine)
 	}
+	if err == nil && cfg.Address && cfg.Unit != 1 {
+		err = fmt.Errorf("%w: displacement unit of %d bytes where displacements are addresses", mpierr.ErrOption, cfg.Unit)
+	}
 	if err != nil {
 		mine.Bad = 1
 	}
@@ -148,7 +155,8 @@ func (w *Window) create(ctx context.Context, cfg *Config) error {
 		if err == nil && (r.Key.Port == 0) != (mine.Key.Port == 0) {
 			err = fmt.Errorf("%w: only one of rank %d and rank %d uses messages", mpierr.ErrWindow, rank, w.rank)
 		}
-		if err == nil && (r.Elem != mine.Elem || r.Kind != mine.Kind || r.Sig != mine.Sig || mine.Elem > 0 && r.Unit != mine.Unit) {
+		like := r.Elem == mine.Elem && r.Kind == mine.Kind && r.Sig == mine.Sig && (mine.Elem == 0 || r.Unit == mine.Unit)
+		if err == nil && !like {
 			err = fmt.Errorf("%w: elements of rank %d are %v of %d bytes, those of rank %d %v of %d",
 				mpierr.ErrWindow, rank, r.Sig, r.Elem, w.rank, mine.Sig, mine.Elem)
 		}
