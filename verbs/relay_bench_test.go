@@ -38,7 +38,7 @@ func relayPair(t testing.TB) (a, z *benchNode) {
 		g, err := relay.NewGateway(relay.GatewayConfig{
 			Site: i + 1, Number: 1, LAN: gateways[i], WAN: gateways[i], Jobs: map[uint32][]byte{relaytest.Job: relaytest.Key},
 			Peers: []relay.Peer{{
-				Site: 2 - i, Gateway: 1, Addr: at(gateways[1-i], relay.DefaultGatewayWAN), Key: relaytest.LegKey,
+				Site: 2 - i, Gateway: 1, Addr: at(gateways[1-i], relay.DefaultGatewayWAN), Key: relaytest.LegKey(1, 2),
 			}},
 		})
 		must(err)

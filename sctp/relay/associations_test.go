@@ -22,14 +22,14 @@ func TestAssociations(t *testing.T) {
 				c.Peers[i].Associations = associations
 			}
 		})
-		defer w.close()
+		defer w.Close()
 		w.connected()
-		a, b := w.node(1, 1, nil), w.node(2, 1, nil)
-		defer a.close()
-		defer b.close()
+		a, b := w.Node(1, 1, nil), w.Node(2, 1, nil)
+		defer a.Close()
+		defer b.Close()
 		legs := func() map[uint16]uint64 {
 			m := make(map[uint16]uint64)
-			for _, l := range w.up[[2]uint16{1, 1}].Stats().Legs {
+			for _, l := range w.Up[[2]uint16{1, 1}].Stats().Legs {
 				if l.Gateway {
 					m[l.Association] = l.FramesSent
 				}
@@ -76,7 +76,7 @@ func TestAssociations(t *testing.T) {
 			}
 			return from != port.Load() && to != port.Load()
 		}
-		w.wan(cut)
+		w.SetWAN(cut)
 		pause := round()
 		t.Logf("%v with an association cut, legs %v", pause, legs())
 		if pause > time.Second || pause < 100*time.Millisecond {
@@ -86,7 +86,7 @@ func TestAssociations(t *testing.T) {
 		if n := len(remained); n != associations-1 {
 			t.Errorf("%d legs, want %d", n, associations-1)
 		}
-		w.wan(wan)
+		w.SetWAN(wan)
 		time.Sleep(10 * time.Second)
 		round()
 		if n := len(legs()); n != associations {
@@ -113,7 +113,7 @@ func TestAssociations(t *testing.T) {
 func TestTooManyAssociations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 1, false, func(c *relay.GatewayConfig) { c.Peers[0].Associations = 2 })
-		defer w.close()
+		defer w.Close()
 		for k, want := range []string{"later incarnation", "later incarnation", "association 3 of gateway 1 of site 1, want at most 2"} {
 			w.connected()
 			x := w.intrude(t, fmt.Sprintf("192.0.1.%d", 90+k), wanAddr(2, 1), relay.DefaultGatewayWAN)

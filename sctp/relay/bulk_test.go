@@ -24,12 +24,12 @@ func TestBulkThroughput(t *testing.T) {
 	var direct, relayed time.Duration
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 1, false, nil)
-		defer w.close()
-		ta, tb := w.transport(nodeAddr(1, 1)), w.transport(nodeAddr(2, 1))
+		defer w.Close()
+		ta, tb := w.Transport(nodeAddr(1, 1)), w.Transport(nodeAddr(2, 1))
 		defer ta.Close()
 		defer tb.Close()
-		w.net.SetLink(nodeAddr(1, 1), nodeAddr(2, 1), wan)
-		w.net.SetLink(nodeAddr(2, 1), nodeAddr(1, 1), wan)
+		w.Net.SetLink(nodeAddr(1, 1), nodeAddr(2, 1), wan)
+		w.Net.SetLink(nodeAddr(2, 1), nodeAddr(1, 1), wan)
 		var got atomic.Int64
 		done := make(chan struct{})
 		_, err := tb.Listen(1, &sctp.Config{OnPiece: func(_ *sctp.Association, p *sctp.Piece) {
@@ -52,20 +52,20 @@ func TestBulkThroughput(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 1, false, nil)
-		defer w.close()
+		defer w.Close()
 		w.connected()
 		var got int64
 		done := make(chan struct{})
-		a := w.node(1, 1, nil)
-		defer a.close()
-		b := w.node(2, 1, func(c *relay.NodeConfig) {
+		a := w.Node(1, 1, nil)
+		defer a.Close()
+		b := w.Node(2, 1, func(c *relay.NodeConfig) {
 			c.OnFragment = func(_ *relay.Receiver, f *relay.Fragment) {
 				if got += int64(len(f.Data)); got == total {
 					close(done)
 				}
 			}
 		})
-		defer b.close()
+		defer b.Close()
 		s, err := a.Sender(address(2, 1), 0)
 		wantNil(t, err)
 		began := time.Now()
@@ -87,16 +87,16 @@ func TestBulkThroughput(t *testing.T) {
 func TestLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 1, false, nil)
-		defer w.close()
+		defer w.Close()
 		w.connected()
 		var arrived atomic.Int64
 		began := time.Now()
-		a := w.node(1, 1, nil)
-		defer a.close()
-		b := w.node(2, 1, func(c *relay.NodeConfig) {
+		a := w.Node(1, 1, nil)
+		defer a.Close()
+		b := w.Node(2, 1, func(c *relay.NodeConfig) {
 			c.OnFragment = func(*relay.Receiver, *relay.Fragment) { arrived.Store(int64(time.Since(began))) }
 		})
-		defer b.close()
+		defer b.Close()
 		s, err := a.Sender(address(2, 1), 0)
 		wantNil(t, err)
 		for range 5 {
@@ -124,12 +124,12 @@ func TestStoppedReceiver(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			const flows, message = 1000, 4000
 			w := newWorld(t, 1, 2, 1, false, nil)
-			defer w.close()
+			defer w.Close()
 			w.connected()
-			a := w.node(1, 1, nil)
-			b := w.node(2, 1, func(c *relay.NodeConfig) { c.FlowWindow = relay.MinFlowWindow })
-			defer a.close()
-			defer b.close()
+			a := w.Node(1, 1, nil)
+			b := w.Node(2, 1, func(c *relay.NodeConfig) { c.FlowWindow = relay.MinFlowWindow })
+			defer a.Close()
+			defer b.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			var wg sync.WaitGroup
 			for i := range uint16(flows) {
@@ -162,7 +162,7 @@ func TestStoppedReceiver(t *testing.T) {
 				}
 			})
 			time.Sleep(duration)
-			for k, g := range w.up {
+			for k, g := range w.Up {
 				s := g.Stats()
 				t.Logf("gateway %v holds %d KiB for %d flows, dropped %d, %d, %d", k, s.Held>>10, len(s.Flows), s.OverFlow, s.OverJob, s.OverGateway)
 				if s.Held > relay.DefaultGatewayMemory {

@@ -93,8 +93,8 @@ func (c *churn) run() {
 	bad, worse := lan, wan
 	bad.Loss, bad.Reorder, bad.Duplicate = 0.001, 0.001, 0.001
 	worse.Loss, worse.Reorder, worse.Duplicate = 0.01, 0.01, 0.01
-	w.net.SetDefault(bad)
-	w.wan(worse)
+	w.Net.SetDefault(bad)
+	w.SetWAN(worse)
 	if c.direct {
 		w.far()
 	}
@@ -122,13 +122,13 @@ func (c *churn) run() {
 	close(leave)
 	last.Wait()
 	time.Sleep(15 * time.Second)
-	for k, g := range w.up {
+	for k, g := range w.Up {
 		s := g.Stats()
 		if s.Held != 0 || len(s.Flows) != 0 || len(s.Legs) != 3 {
 			t.Errorf("seed %d: gateway %v holds %d bytes, %d flows, %d legs; want 0, 0, 3", c.seed, k, s.Held, len(s.Flows), len(s.Legs))
 		}
 	}
-	w.close()
+	w.Close()
 	c.check()
 }
 
@@ -139,7 +139,7 @@ func (c *churn) process(site, p uint16, sending *sync.WaitGroup, leave chan stru
 		c.mu.Lock()
 		c.lives[address(site, p)] = life
 		c.mu.Unlock()
-		n, err := c.w.tryNode(site, p, func(cfg *relay.NodeConfig) {
+		n, err := c.w.TryNode(site, p, func(cfg *relay.NodeConfig) {
 			cfg.Mode, cfg.FlowWindow = c.mode, 256<<10
 			if c.direct {
 				direct(false)(cfg)
@@ -177,17 +177,17 @@ func (c *churn) process(site, p uint16, sending *sync.WaitGroup, leave chan stru
 				c.t.Errorf("seed %d: %v holds %d bytes of what it sent and %d of what it received", c.seed, n.Address(), s.SendHeld, s.RecvHeld)
 			}
 		} else {
-			c.cut(site, p, c.w.net.Cut) // it dies without a word
+			c.cut(site, p, c.w.Net.Cut) // it dies without a word
 		}
 		die()
-		n.close()
+		n.Close()
 		senders.Wait()
 		reader.Wait()
 		if end {
 			return
 		}
 		time.Sleep(time.Duration(rng.IntN(1000)) * time.Millisecond)
-		c.cut(site, p, c.w.net.Restore)
+		c.cut(site, p, c.w.Net.Restore)
 	}
 }
 
@@ -214,9 +214,9 @@ func (c *churn) killGateways() {
 			return
 		case <-time.After(time.Duration(rng.IntN(1000)) * time.Millisecond):
 		}
-		c.w.kill(site, gw)
+		c.w.Kill(site, gw)
 		time.Sleep(time.Duration(rng.IntN(1500)) * time.Millisecond)
-		c.w.revive(site, gw)
+		c.w.Revive(site, gw)
 	}
 }
 
@@ -233,14 +233,14 @@ func (c *churn) cutWAN() {
 		for i := range uint16(2) {
 			for j := range uint16(2) {
 				if most || i == g && j == h {
-					c.w.net.Cut(wanAddr(1, i+1), wanAddr(2, j+1))
+					c.w.Net.Cut(wanAddr(1, i+1), wanAddr(2, j+1))
 				}
 			}
 		}
 		time.Sleep(time.Duration(rng.IntN(1500)) * time.Millisecond)
 		for i := range uint16(2) {
 			for j := range uint16(2) {
-				c.w.net.Restore(wanAddr(1, i+1), wanAddr(2, j+1))
+				c.w.Net.Restore(wanAddr(1, i+1), wanAddr(2, j+1))
 			}
 		}
 	}

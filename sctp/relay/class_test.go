@@ -25,23 +25,23 @@ func classRates(t *testing.T, flows [2]int, set func(*relay.GatewayConfig)) (rat
 			c.Jobs[otherJob] = jobKey
 			set(c)
 		})
-		defer w.close()
+		defer w.Close()
 		w.connected()
 		slow := wan
 		slow.Rate = 100e6
-		w.wan(slow)
+		w.SetWAN(slow)
 		ctx, cancel := context.WithCancel(t.Context())
 		var got [2]atomic.Int64
 		var wg sync.WaitGroup
 		for i, job := range []uint32{testJob, otherJob} {
 			p := uint16(i + 1)
-			a := w.node(1, p, func(c *relay.NodeConfig) { c.Job = job })
-			b := w.node(2, p, func(c *relay.NodeConfig) {
+			a := w.Node(1, p, func(c *relay.NodeConfig) { c.Job = job })
+			b := w.Node(2, p, func(c *relay.NodeConfig) {
 				c.Job = job
 				c.OnFragment = func(_ *relay.Receiver, f *relay.Fragment) { got[i].Add(int64(len(f.Data))) }
 			})
-			defer a.close()
-			defer b.close()
+			defer a.Close()
+			defer b.Close()
 			for stream := range uint16(flows[i]) {
 				wg.Go(func() {
 					s, err := a.Sender(address(2, p), stream)
@@ -60,7 +60,7 @@ func classRates(t *testing.T, flows [2]int, set func(*relay.GatewayConfig)) (rat
 		for i := range got {
 			rate[i] = float64(got[i].Load()-before[i]) / measured.Seconds()
 		}
-		s = w.up[[2]uint16{1, 1}].Stats()
+		s = w.Up[[2]uint16{1, 1}].Stats()
 		cancel()
 		wg.Wait()
 	})
@@ -139,8 +139,8 @@ func TestRates(t *testing.T) {
 
 func TestClassConfigs(t *testing.T) {
 	w := newWorld(t, 1, 1, 1, false, nil)
-	defer w.close()
-	g := w.up[[2]uint16{1, 1}]
+	defer w.Close()
+	g := w.Up[[2]uint16{1, 1}]
 	if err := g.AddJob(9, jobKey, relay.JobOptions{Class: "none"}); !errors.Is(err, relay.ErrConfig) || !strings.Contains(err.Error(), `no class "none"`) {
 		t.Errorf("AddJob with an unknown class: %v", err)
 	}
@@ -158,7 +158,7 @@ func TestClassConfigs(t *testing.T) {
 		"jobs 3 to 2, want":            {{Name: "a", Jobs: job(3, 2)}},
 		"overlap with 1 to 5 of class": {{Name: "a", Jobs: job(1, 5)}, {Name: "b", Jobs: job(5, 6)}},
 	} {
-		_, err := relay.NewGateway(relay.GatewayConfig{Site: 1, Number: 2, LAN: g.lan, Classes: classes})
+		_, err := relay.NewGateway(relay.GatewayConfig{Site: 1, Number: 2, LAN: g.LAN, Classes: classes})
 		if !errors.Is(err, relay.ErrConfig) || !strings.Contains(err.Error(), want) {
 			t.Errorf("NewGateway: %v, want %q", err, want)
 		}

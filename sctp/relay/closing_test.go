@@ -18,9 +18,9 @@ func TestClosedLegsAreNotLost(t *testing.T) {
 				c.Log = slog.New(slog.NewTextHandler(&log, nil))
 			}
 		})
-		defer w.close()
+		defer w.Close()
 		w.connected()
-		g := w.up[[2]uint16{1, 1}]
+		g := w.Up[[2]uint16{1, 1}]
 		want := func(what string, closed, lost int) {
 			t.Helper()
 			time.Sleep(2 * time.Second) // more than the leg timeout
@@ -29,19 +29,19 @@ func TestClosedLegsAreNotLost(t *testing.T) {
 				t.Errorf("%s: %d legs lost, want %d; in the log %d closed, want %d, %d down and %d warnings", what, n, lost, c, closed, d, warned)
 			}
 		}
-		a, b := w.node(1, 1, nil), w.node(1, 2, nil)
+		a, b := w.Node(1, 1, nil), w.Node(1, 2, nil)
 		want("two processes", 0, 0)
-		a.close()
+		a.Close()
 		want("a process is closed", 1, 0)
-		w.net.Cut(nodeAddr(1, 2), lanAddr(1, 1))
-		b.close()
+		w.Net.Cut(nodeAddr(1, 2), lanAddr(1, 1))
+		b.Close()
 		want("a process falls silent", 1, 1)
 
-		c := w.node(2, 1, func(c *relay.NodeConfig) { c.Log = slog.New(slog.NewTextHandler(&own, nil)) })
-		defer c.close()
-		far := w.up[[2]uint16{2, 1}]
-		delete(w.up, [2]uint16{2, 1})
-		far.close()
+		c := w.Node(2, 1, func(c *relay.NodeConfig) { c.Log = slog.New(slog.NewTextHandler(&own, nil)) })
+		defer c.Close()
+		far := w.Up[[2]uint16{2, 1}]
+		delete(w.Up, [2]uint16{2, 1})
+		far.Close()
 		want("a gateway is closed", 2, 1)
 		if n := c.Stats().LegsLost; n != 0 || own.count("leg closed") != 1 || own.count("level=WARN") != 0 {
 			t.Errorf("a process whose gateway is closed: %d legs lost, in the log %d closed and %d warnings", n, own.count("leg closed"), own.count("level=WARN"))

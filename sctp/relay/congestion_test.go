@@ -22,26 +22,26 @@ func lossyRate(t *testing.T, alg, wan sctp.Congestion, back bool) (mbit float64)
 				c.Peers[i].Congestion = alg
 			}
 		})
-		defer w.close()
+		defer w.Close()
 		line := sctptest.Link{Delay: 9 * time.Millisecond, Rate: 200_000_000, Queue: 512 << 10, Loss: 0.01}
-		w.net.SetLink(wanAddr(1, 1), wanAddr(2, 1), line)
-		w.net.SetLink(wanAddr(2, 1), wanAddr(1, 1), line)
+		w.Net.SetLink(wanAddr(1, 1), wanAddr(2, 1), line)
+		w.Net.SetLink(wanAddr(2, 1), wanAddr(1, 1), line)
 		w.connected()
 		from, to := uint16(1), uint16(2)
 		if back {
 			from, to = to, from
 		}
 		got, done := 0, make(chan struct{})
-		a := w.node(from, 1, nil)
-		defer a.close()
-		b := w.node(to, 1, func(c *relay.NodeConfig) {
+		a := w.Node(from, 1, nil)
+		defer a.Close()
+		b := w.Node(to, 1, func(c *relay.NodeConfig) {
 			c.OnFragment = func(_ *relay.Receiver, f *relay.Fragment) {
 				if got += len(f.Data); got == total {
 					close(done)
 				}
 			}
 		})
-		defer b.close()
+		defer b.Close()
 		s, err := a.Sender(address(to, 1), 0)
 		wantNil(t, err)
 		began := time.Now()

@@ -54,8 +54,8 @@ func conserve(t *testing.T, seed uint64, sites int, mode relay.Mode) {
 	bad, worse := lan, wan
 	bad.Loss, bad.Reorder, bad.Duplicate = 0.001, 0.001, 0.001
 	worse.Loss, worse.Reorder, worse.Duplicate = 0.01, 0.01, 0.01
-	w.net.SetDefault(bad)
-	w.wan(worse)
+	w.Net.SetDefault(bad)
+	w.SetWAN(worse)
 	w.connected()
 
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -63,7 +63,7 @@ func conserve(t *testing.T, seed uint64, sites int, mode relay.Mode) {
 	var nodes []*node
 	for _, site := range []uint16{1, far} {
 		for p := range uint16(conserveProcesses) {
-			nodes = append(nodes, w.node(site, p+1, func(c *relay.NodeConfig) { c.Mode = mode }))
+			nodes = append(nodes, w.Node(site, p+1, func(c *relay.NodeConfig) { c.Mode = mode }))
 		}
 	}
 	var sending, reading sync.WaitGroup
@@ -92,9 +92,9 @@ func conserve(t *testing.T, seed uint64, sites int, mode relay.Mode) {
 				return
 			case <-time.After(wait):
 			}
-			w.kill(site, gw)
+			w.Kill(site, gw)
 			time.Sleep(dead)
-			w.revive(site, gw)
+			w.Revive(site, gw)
 		}
 	})
 	sending.Wait()
@@ -128,15 +128,15 @@ func conserve(t *testing.T, seed uint64, sites int, mode relay.Mode) {
 	t.Logf("%d frames, %d sent again, %d times gone back, %d moves", total.Frames, total.Resent, total.GoBacks, total.Moves)
 	for _, n := range nodes {
 		wantNil(t, n.Shutdown(ctx))
-		_ = n.transport.Close()
+		_ = n.Transport.Close()
 	}
 	time.Sleep(5 * time.Second)
-	for k, g := range w.up {
+	for k, g := range w.Up {
 		if held := g.Stats().Held; held != 0 {
 			t.Errorf("seed %d: gateway %v holds %d bytes", seed, k, held)
 		}
 	}
-	w.close()
+	w.Close()
 }
 
 // conserveSend sends the messages of a flow: length, number and checksum, with the flow in front.

@@ -30,8 +30,8 @@ func direct(first bool) func(*relay.NodeConfig) {
 func (w *world) far() {
 	for p := range uint16(3) {
 		for q := range uint16(3) {
-			w.net.SetLink(nodeAddr(1, p+1), nodeAddr(2, q+1), wan)
-			w.net.SetLink(nodeAddr(2, p+1), nodeAddr(1, q+1), wan)
+			w.Net.SetLink(nodeAddr(1, p+1), nodeAddr(2, q+1), wan)
+			w.Net.SetLink(nodeAddr(2, p+1), nodeAddr(1, q+1), wan)
 		}
 	}
 }
@@ -97,12 +97,12 @@ func TestDirectPath(t *testing.T) {
 		t.Run(fmt.Sprintf("killed=%d", killed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, 1, 2, 1, false, nil)
-				defer w.close()
+				defer w.Close()
 				w.far()
 				w.connected()
-				a, b := w.node(1, 1, direct(false)), w.node(2, 1, direct(false))
-				defer a.close()
-				defer b.close()
+				a, b := w.Node(1, 1, direct(false)), w.Node(2, 1, direct(false))
+				defer a.Close()
+				defer b.Close()
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 				defer cancel()
 				x := newExchange(t, ctx, a, b)
@@ -112,7 +112,7 @@ func TestDirectPath(t *testing.T) {
 				}
 				for site := range uint16(2) {
 					if killed&(site+1) != 0 {
-						w.kill(site+1, 1)
+						w.Kill(site+1, 1)
 					}
 				}
 				pause := x.round()
@@ -131,7 +131,7 @@ func TestDirectPath(t *testing.T) {
 				}
 				for site := range uint16(2) {
 					if killed&(site+1) != 0 {
-						w.revive(site+1, 1)
+						w.Revive(site+1, 1)
 					}
 				}
 				time.Sleep(8 * time.Second)
@@ -158,12 +158,12 @@ func TestDirectPath(t *testing.T) {
 func TestDirectFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 1, false, nil)
-		defer w.close()
+		defer w.Close()
 		w.far()
 		w.connected()
-		a, b := w.node(1, 1, direct(true)), w.node(2, 1, direct(true))
-		defer a.close()
-		defer b.close()
+		a, b := w.Node(1, 1, direct(true)), w.Node(2, 1, direct(true))
+		defer a.Close()
+		defer b.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		x := newExchange(t, ctx, a, b)
@@ -173,13 +173,13 @@ func TestDirectFirst(t *testing.T) {
 		if x.path() != "true true " {
 			t.Errorf("direct paths %s", x.path())
 		}
-		w.net.Cut(nodeAddr(1, 1), nodeAddr(2, 1))
+		w.Net.Cut(nodeAddr(1, 1), nodeAddr(2, 1))
 		pause := x.round()
 		t.Logf("pause of %v", pause)
 		if pause > time.Second || pause < 100*time.Millisecond || x.path() != "false false " {
 			t.Errorf("the end of the direct path took %v, direct paths %s", pause, x.path())
 		}
-		w.net.Restore(nodeAddr(1, 1), nodeAddr(2, 1))
+		w.Net.Restore(nodeAddr(1, 1), nodeAddr(2, 1))
 		time.Sleep(12 * time.Second)
 		x.round()
 		time.Sleep(2 * time.Second)
@@ -194,11 +194,11 @@ func TestDirectFirst(t *testing.T) {
 func TestDirectOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 0, false, nil)
-		defer w.close()
+		defer w.Close()
 		w.far()
-		a, b := w.node(1, 1, direct(false)), w.node(2, 1, direct(false))
-		defer a.close()
-		defer b.close()
+		a, b := w.Node(1, 1, direct(false)), w.Node(2, 1, direct(false))
+		defer a.Close()
+		defer b.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		x := newExchange(t, ctx, a, b)
@@ -219,11 +219,11 @@ func TestDirectOnly(t *testing.T) {
 func TestDirectRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 1, 1, false, nil)
-		defer w.close()
-		n := w.node(1, 1, direct(false))
-		defer n.close()
-		closed := w.node(1, 2, func(c *relay.NodeConfig) { c.Port = directPort })
-		defer closed.close()
+		defer w.Close()
+		n := w.Node(1, 1, direct(false))
+		defer n.Close()
+		closed := w.Node(1, 2, func(c *relay.NodeConfig) { c.Port = directPort })
+		defer closed.Close()
 		good := nodeGreeting(2, 1)
 		good.Site, good.Node, good.Process = 1, 1, 1
 		with := func(set func(*frame.Greeting)) frame.Greeting {

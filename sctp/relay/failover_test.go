@@ -17,11 +17,11 @@ func TestFailover(t *testing.T) {
 		t.Run(fmt.Sprintf("site=%d", site), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, 3, 2, 2, false, nil)
-				defer w.close()
+				defer w.Close()
 				w.connected()
-				a, b := w.node(1, 1, func(c *relay.NodeConfig) { c.Mode = relay.Chained }), w.node(2, 1, nil)
-				defer a.close()
-				defer b.close()
+				a, b := w.Node(1, 1, func(c *relay.NodeConfig) { c.Mode = relay.Chained }), w.Node(2, 1, nil)
+				defer a.Close()
+				defer b.Close()
 				w.connected() // a and b with both gateways
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
@@ -51,7 +51,7 @@ func TestFailover(t *testing.T) {
 				// Find the gateway of the site that the flow takes, by what it has forwarded.
 				gw := uint16(1)
 				frames := func(gw uint16) (n uint64) {
-					for _, f := range w.up[[2]uint16{site, gw}].Stats().Flows {
+					for _, f := range w.Up[[2]uint16{site, gw}].Stats().Flows {
 						if f.From == a.Address() {
 							n += f.Frames
 						}
@@ -61,13 +61,13 @@ func TestFailover(t *testing.T) {
 				if before := frames(1); send() > 0 && frames(1) == before {
 					gw = 2
 				}
-				w.kill(site, gw)
+				w.Kill(site, gw)
 				pause := send()
 				t.Logf("usual round trip %v, after the death of gateway %d.%d %v", normal, site, gw, pause)
 				if pause > time.Second || pause < 100*time.Millisecond {
 					t.Errorf("the death of gateway %d.%d took %v, want at most 1 s", site, gw, pause)
 				}
-				w.revive(site, gw)
+				w.Revive(site, gw)
 				time.Sleep(5 * time.Second)
 				before := frames(gw)
 				send()
@@ -75,7 +75,7 @@ func TestFailover(t *testing.T) {
 				if frames(gw) < before+2 {
 					t.Errorf("gateway %d.%d is not used again", site, gw)
 				}
-				if moves := w.up[[2]uint16{1, 1}].Stats().Moves + w.up[[2]uint16{1, 2}].Stats().Moves; site == 2 && moves < 2 {
+				if moves := w.Up[[2]uint16{1, 1}].Stats().Moves + w.Up[[2]uint16{1, 2}].Stats().Moves; site == 2 && moves < 2 {
 					t.Errorf("the gateways of site 1 have moved %d flows, want away and back", moves)
 				}
 			})
@@ -87,11 +87,11 @@ func TestFailover(t *testing.T) {
 func TestGatewayReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 3, 2, 1, false, nil)
-		defer w.close()
+		defer w.Close()
 		w.connected()
-		a, b := w.node(1, 1, nil), w.node(2, 1, nil)
-		defer a.close()
-		defer b.close()
+		a, b := w.Node(1, 1, nil), w.Node(2, 1, nil)
+		defer a.Close()
+		defer b.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		s, err := a.Sender(address(2, 1), 0)
@@ -99,12 +99,12 @@ func TestGatewayReturns(t *testing.T) {
 		for _, site := range []uint16{1, 2} {
 			for i := range 100 {
 				if i == 50 {
-					w.kill(site, 1)
+					w.Kill(site, 1)
 				}
 				wantNil(t, s.Send(ctx, pattern(3000, uint64(i)), relay.SendOptions{PPID: uint32(i)}))
 			}
 			time.Sleep(4 * time.Second)
-			w.revive(site, 1)
+			w.Revive(site, 1)
 			wantNil(t, s.Flush(ctx))
 		}
 		r, err := b.Next(ctx)

@@ -42,12 +42,12 @@ func TestMessages(t *testing.T) {
 		for _, to := range []uint16{1, 2, 3} {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, 1, 3, 1, true, nil)
-				defer w.close()
+				defer w.Close()
 				w.connected()
-				a := w.node(1, 1, func(c *relay.NodeConfig) { c.Mode = mode })
-				defer a.close()
-				b := w.node(to, 2, nil)
-				defer b.close()
+				a := w.Node(1, 1, func(c *relay.NodeConfig) { c.Mode = mode })
+				defer a.Close()
+				b := w.Node(to, 2, nil)
+				defer b.Close()
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				s, err := a.Sender(address(to, 2), 5)
@@ -89,14 +89,14 @@ func TestMessages(t *testing.T) {
 func TestUnordered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 1, false, nil)
-		defer w.close()
+		defer w.Close()
 		w.connected()
-		a, b := w.node(1, 1, nil), w.node(2, 1, nil)
-		defer a.close()
-		defer b.close()
+		a, b := w.Node(1, 1, nil), w.Node(2, 1, nil)
+		defer a.Close()
+		defer b.Close()
 		lossy := wan
 		lossy.Loss = 0.1
-		w.wan(lossy)
+		w.SetWAN(lossy)
 		s, err := a.Sender(address(2, 1), 0)
 		wantNil(t, err)
 		const messages = 3000
@@ -134,12 +134,12 @@ func TestUnordered(t *testing.T) {
 func TestRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 1, false, nil)
-		defer w.close()
+		defer w.Close()
 		w.connected()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		a, b := w.node(1, 1, nil), w.node(2, 1, nil)
-		defer a.close()
+		a, b := w.Node(1, 1, nil), w.Node(2, 1, nil)
+		defer a.Close()
 		s, err := a.Sender(address(2, 1), 0)
 		wantNil(t, err)
 		back, err := b.Sender(address(1, 1), 0)
@@ -150,10 +150,10 @@ func TestRestart(t *testing.T) {
 		}
 		wantNil(t, s.Flush(ctx))
 		wantNil(t, back.Flush(ctx))
-		b.close()
+		b.Close()
 		time.Sleep(time.Second)
-		b = w.node(2, 1, nil)
-		defer b.close()
+		b = w.Node(2, 1, nil)
+		defer b.Close()
 		wantNil(t, s.Send(ctx, []byte("to the second life"), relay.SendOptions{}))
 		if err := s.Flush(ctx); !errors.Is(err, relay.ErrRestarted) {
 			t.Errorf("Flush to a process that restarted: %v, want ErrRestarted", err)
@@ -193,9 +193,9 @@ func TestRestart(t *testing.T) {
 func TestEndInMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 1, 1, false, nil)
-		defer w.close()
-		b := w.node(1, 1, nil)
-		defer b.close()
+		defer w.Close()
+		b := w.Node(1, 1, nil)
+		defer b.Close()
 		x := w.intrude(t, "10.1.0.99", lanAddr(1, 1), relay.DefaultGatewayLAN)
 		defer x.tr.Close()
 		x.prove(nodeGreeting(1, 9), jobKey)
@@ -249,11 +249,11 @@ func TestEndInMessage(t *testing.T) {
 func TestSendGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 1, false, nil)
-		defer w.close()
+		defer w.Close()
 		w.connected()
-		a, b := w.node(1, 1, nil), w.node(2, 1, nil)
-		defer a.close()
-		defer b.close()
+		a, b := w.Node(1, 1, nil), w.Node(2, 1, nil)
+		defer a.Close()
+		defer b.Close()
 		s, err := a.Sender(address(2, 1), 0)
 		wantNil(t, err)
 		short, cancel := context.WithTimeout(t.Context(), 5*time.Second)

@@ -16,11 +16,11 @@ import (
 func TestHandle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 1, false, nil)
-		defer w.close()
+		defer w.Close()
 		w.connected()
-		a, b := w.node(1, 1, nil), w.node(2, 1, nil)
-		defer a.close()
-		defer b.close()
+		a, b := w.Node(1, 1, nil), w.Node(2, 1, nil)
+		defer a.Close()
+		defer b.Close()
 		send := func(stream uint16, text string) {
 			t.Helper()
 			s, err := a.Sender(b.Address(), stream)
@@ -87,21 +87,21 @@ func (o *owner) Released(err error) {
 func TestOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 2, false, nil)
-		defer w.close()
+		defer w.Close()
 		bad := wan
 		bad.Loss, bad.Duplicate, bad.Reorder = 0.02, 0.02, 0.02
-		w.wan(bad)
+		w.SetWAN(bad)
 		w.connected()
 		var got atomic.Int64
-		a := w.node(1, 1, func(c *relay.NodeConfig) { c.PeerTimeout = 2 * time.Second })
-		b := w.node(2, 1, func(c *relay.NodeConfig) {
+		a := w.Node(1, 1, func(c *relay.NodeConfig) { c.PeerTimeout = 2 * time.Second })
+		b := w.Node(2, 1, func(c *relay.NodeConfig) {
 			c.OnFragment = func(_ *relay.Receiver, f *relay.Fragment) {
 				if f.End {
 					got.Add(1)
 				}
 			}
 		})
-		defer a.close()
+		defer a.Close()
 		s, err := a.Sender(b.Address(), 1)
 		wantNil(t, err)
 		const n = 3000
@@ -121,9 +121,9 @@ func TestOwner(t *testing.T) {
 			}
 			switch i {
 			case n / 3:
-				w.kill(1, 1)
+				w.Kill(1, 1)
 			case n / 2:
-				w.revive(1, 1)
+				w.Revive(1, 1)
 			}
 		}
 		wantNil(t, s.Flush(t.Context()))
@@ -136,7 +136,7 @@ func TestOwner(t *testing.T) {
 		if got.Load() != n {
 			t.Errorf("%d messages arrived, want %d", got.Load(), n)
 		}
-		b.close()
+		b.Close()
 		var last owner
 		wantNil(t, s.TrySend([]byte("lost"), relay.SendOptions{Owner: &last}))
 		time.Sleep(5 * time.Second)
@@ -159,13 +159,13 @@ func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const window = relay.MinFlowWindow
 		w := newWorld(t, 1, 2, 1, false, nil)
-		defer w.close()
+		defer w.Close()
 		w.connected()
-		a := w.node(1, 1, nil)
-		defer a.close()
+		a := w.Node(1, 1, nil)
+		defer a.Close()
 		var held atomic.Int64
 		var r atomic.Pointer[relay.Receiver]
-		b := w.node(2, 1, func(c *relay.NodeConfig) {
+		b := w.Node(2, 1, func(c *relay.NodeConfig) {
 			c.FlowWindow = window
 			c.OnFragment = func(f *relay.Receiver, p *relay.Fragment) {
 				f.Hold(len(p.Data))
@@ -175,7 +175,7 @@ func TestHold(t *testing.T) {
 				}
 			}
 		})
-		defer b.close()
+		defer b.Close()
 		s, err := a.Sender(b.Address(), 1)
 		wantNil(t, err)
 		for s.TrySend(pattern(1000, 1), relay.SendOptions{Unordered: true}) == nil {

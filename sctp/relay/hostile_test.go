@@ -29,7 +29,7 @@ type intruder struct {
 // intrude connects to an endpoint of a gateway from a host of its own.
 func (w *world) intrude(t *testing.T, from, to string, port uint16) *intruder {
 	t.Helper()
-	x := &intruder{t: t, tr: w.transport(from), in: make(chan []byte, 1000), end: make(chan error, 1)}
+	x := &intruder{t: t, tr: w.Transport(from), in: make(chan []byte, 1000), end: make(chan error, 1)}
 	ep, err := x.tr.Listen(0, &sctp.Config{
 		OutStreams: 100,
 		OnPiece: func(_ *sctp.Association, p *sctp.Piece) {
@@ -158,13 +158,13 @@ func TestUnknownPeers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, 1, 2, 1, false, nil)
-				defer w.close()
+				defer w.Close()
 				x := w.intrude(t, "10.1.0.99", lanAddr(1, 1), relay.DefaultGatewayLAN)
 				defer x.tr.Close()
 				x.prove(tt.g, tt.key)
 				x.wantEnd(tt.want)
 				time.Sleep(time.Second)
-				s := w.up[[2]uint16{1, 1}].Stats()
+				s := w.Up[[2]uint16{1, 1}].Stats()
 				if s.PeersRefused != 1 || len(s.Legs) != 1 {
 					t.Errorf("%d peers refused, %d legs; want 1, 1", s.PeersRefused, len(s.Legs))
 				}
@@ -178,7 +178,7 @@ func TestUnknownPeers(t *testing.T) {
 func TestGreetings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 1, false, nil)
-		defer w.close()
+		defer w.Close()
 		hello := frame.AppendHello(nil, &frame.Greeting{})
 		hello[0] = 2<<4 | hello[0]&15
 		for i, tt := range []struct {
@@ -206,10 +206,10 @@ func TestGreetings(t *testing.T) {
 			_, err = ep.Connect(t.Context(), sctpAddr(lanAddr(1, 1), relay.DefaultGatewayLAN))
 			wantNil(t, err)
 		}
-		if n := w.up[[2]uint16{1, 1}].lan.Stats().Associations; n > 257 {
+		if n := w.Up[[2]uint16{1, 1}].LAN.Stats().Associations; n > 257 {
 			t.Errorf("%d silent associations are kept, want 256 at most", n)
 		}
-		w.node(1, 1, nil).close()
+		w.Node(1, 1, nil).Close()
 	})
 }
 
@@ -218,10 +218,10 @@ func TestGreetings(t *testing.T) {
 func TestForgery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 1, false, nil)
-		defer w.close()
+		defer w.Close()
 		w.connected()
-		target := w.node(1, 1, nil)
-		defer target.close()
+		target := w.Node(1, 1, nil)
+		defer target.Close()
 		x := w.intrude(t, "10.1.0.99", lanAddr(1, 1), relay.DefaultGatewayLAN)
 		defer x.tr.Close()
 		x.prove(nodeGreeting(1, 9), jobKey)
@@ -240,7 +240,7 @@ func TestForgery(t *testing.T) {
 		send(func(g *frame.Header) { g.Incarnation = 0 })
 		send(func(g *frame.Header) { g.Type, g.From = frame.Refuse, address(2, 1) })
 		time.Sleep(100 * time.Millisecond) // an intruder sends no pings
-		if s := w.up[[2]uint16{1, 1}].Stats(); s.Forged != 5 {
+		if s := w.Up[[2]uint16{1, 1}].Stats(); s.Forged != 5 {
 			t.Errorf("%d forged frames counted, want 5", s.Forged)
 		}
 		if s := target.Stats(); len(s.Receivers) != 0 {
@@ -252,7 +252,7 @@ func TestForgery(t *testing.T) {
 			t.Errorf("the honest frame did not reach its target: %+v", s.Receivers)
 		}
 		// An association of a former life of a gateway, by its key, does not replace that of the present one.
-		w.kill(1, 1)
+		w.Kill(1, 1)
 		y := w.intrude(t, "192.0.1.99", wanAddr(2, 1), relay.DefaultGatewayWAN)
 		defer y.tr.Close()
 		y.prove(frame.Greeting{Role: frame.RoleGateway, From: relay.Address{Site: 1, Node: 1}, Incarnation: 1 << 30, Site: 2}, siteKey(1, 2))
@@ -264,11 +264,11 @@ func TestForgery(t *testing.T) {
 func TestHostileGateway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 3, 1, false, nil)
-		defer w.close()
+		defer w.Close()
 		w.connected()
-		target := w.node(2, 1, nil)
-		defer target.close()
-		w.kill(1, 1)
+		target := w.Node(2, 1, nil)
+		defer target.Close()
+		w.Kill(1, 1)
 		time.Sleep(time.Second)
 		y := w.intrude(t, "192.0.1.99", wanAddr(2, 1), relay.DefaultGatewayWAN)
 		defer y.tr.Close()
@@ -290,7 +290,7 @@ func TestHostileGateway(t *testing.T) {
 		wantNil(t, s.TrySend([]byte("x"), relay.SendOptions{}))
 		send(frame.Frame{PeerIncarnation: 1}, func(f *frame.Frame) { f.Type = frame.Ack })
 		time.Sleep(100 * time.Millisecond)
-		if g := w.up[[2]uint16{2, 1}].Stats(); g.Forged != 3 {
+		if g := w.Up[[2]uint16{2, 1}].Stats(); g.Forged != 3 {
 			t.Errorf("%d forged frames counted, want 3", g.Forged)
 		}
 		n := target.Stats()
@@ -331,10 +331,10 @@ func TestRefusals(t *testing.T) {
 				c.Jobs[5] = jobKey
 			}
 		})
-		defer w.close()
+		defer w.Close()
 		w.connected()
-		a := w.node(1, 1, func(c *relay.NodeConfig) { c.PeerTimeout = 3 * time.Second })
-		defer a.close()
+		a := w.Node(1, 1, func(c *relay.NodeConfig) { c.PeerTimeout = 3 * time.Second })
+		defer a.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		for _, tt := range []struct {
@@ -365,7 +365,7 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("Send on the flow to %v, which has ended, succeeded", tt.to)
 			}
 		}
-		for _, g := range w.up {
+		for _, g := range w.Up {
 			wantNil(t, g.AddJob(testJob, jobKey, relay.JobOptions{}))
 		}
 		s, err := a.Sender(address(9, 1), 2)
@@ -387,7 +387,7 @@ func TestBadFrames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, 1, 2, 1, false, nil)
-				defer w.close()
+				defer w.Close()
 				x := w.intrude(t, "10.1.0.99", lanAddr(1, 1), relay.DefaultGatewayLAN)
 				defer x.tr.Close()
 				x.prove(nodeGreeting(1, 9), jobKey)

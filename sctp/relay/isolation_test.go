@@ -18,17 +18,17 @@ import (
 func TestCutThrough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 1, false, nil)
-		defer w.close()
+		defer w.Close()
 		w.connected()
 		slow := lan
 		slow.Rate = 10e6
-		w.net.SetLink(nodeAddr(1, 1), lanAddr(1, 1), slow)
-		a := w.node(1, 1, nil)
-		defer a.close()
+		w.Net.SetLink(nodeAddr(1, 1), lanAddr(1, 1), slow)
+		a := w.Node(1, 1, nil)
+		defer a.Close()
 		began := time.Now()
 		var first, last time.Duration
 		done := make(chan struct{})
-		b := w.node(2, 1, func(c *relay.NodeConfig) {
+		b := w.Node(2, 1, func(c *relay.NodeConfig) {
 			c.OnFragment = func(_ *relay.Receiver, f *relay.Fragment) {
 				if f.Begin {
 					first = time.Since(began)
@@ -39,7 +39,7 @@ func TestCutThrough(t *testing.T) {
 				}
 			}
 		})
-		defer b.close()
+		defer b.Close()
 		s, err := a.Sender(address(2, 1), 0)
 		wantNil(t, err)
 		began = time.Now()
@@ -56,26 +56,26 @@ func TestCutThrough(t *testing.T) {
 func TestLossHoldsUpOneFlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 1, false, nil)
-		defer w.close()
+		defer w.Close()
 		w.connected()
 		var lost atomic.Bool
 		lossy := wan
 		lossy.Filter = func(b []byte) bool {
 			return !bytes.Contains(b, []byte("to be lost")) || lost.Swap(true)
 		}
-		a := w.node(1, 1, nil)
-		defer a.close()
+		a := w.Node(1, 1, nil)
+		defer a.Close()
 		var mu sync.Mutex
 		var order []string
-		b := w.node(2, 1, func(c *relay.NodeConfig) {
+		b := w.Node(2, 1, func(c *relay.NodeConfig) {
 			c.OnFragment = func(r *relay.Receiver, f *relay.Fragment) {
 				mu.Lock()
 				order = append(order, fmt.Sprintf("%d: %s", r.Stream(), f.Data))
 				mu.Unlock()
 			}
 		})
-		defer b.close()
-		w.wan(lossy)
+		defer b.Close()
+		w.SetWAN(lossy)
 		for i, text := range []string{"to be lost", "of another flow"} {
 			s, err := a.Sender(address(2, 1), uint16(i))
 			wantNil(t, err)
@@ -102,12 +102,12 @@ func TestKillsDuringTransfers(t *testing.T) {
 	transfer := func(t *testing.T, seed uint64, kill bool) (took time.Duration) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, seed, 2, 2, false, nil)
-			defer w.close()
+			defer w.Close()
 			w.connected()
-			a := w.node(1, 1, func(c *relay.NodeConfig) { c.Mode = relay.Chained })
-			b := w.node(2, 1, nil)
-			defer a.close()
-			defer b.close()
+			a := w.Node(1, 1, func(c *relay.NodeConfig) { c.Mode = relay.Chained })
+			b := w.Node(2, 1, nil)
+			defer a.Close()
+			defer b.Close()
 			w.connected()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
@@ -143,9 +143,9 @@ func TestKillsDuringTransfers(t *testing.T) {
 					if g := a.Stats().Senders[0].Gateway; g != 0 {
 						gw = g
 					}
-					w.kill(1, gw)
+					w.Kill(1, gw)
 				} else {
-					w.kill(site, gw)
+					w.Kill(site, gw)
 				}
 			}
 			wg.Wait()

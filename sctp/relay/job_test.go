@@ -28,23 +28,23 @@ func TestJobKey(t *testing.T) {
 			c.Jobs, c.JobKey = nil, derivedKey
 			c.Classes = []relay.Class{{Name: "bulk", Jobs: []relay.JobRange{{First: 500, Last: 600}}}}
 		})
-		defer w.close()
+		defer w.Close()
 		w.connected()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		for _, id := range []uint32{5, 501} {
 			of := func(c *relay.NodeConfig) { c.Job, c.Key = id, derivedKey(id) }
-			a, b := w.node(1, 1, of), w.node(3, 1, of)
+			a, b := w.Node(1, 1, of), w.Node(3, 1, of)
 			s, err := a.Sender(b.Address(), 1)
 			wantNil(t, err)
 			wantNil(t, s.Send(ctx, bytes.Repeat([]byte("x"), 10_000), relay.SendOptions{}))
 			wantNil(t, s.Flush(ctx))
-			for _, site := range w.sites {
-				if got := w.up[[2]uint16{site, 1}].Stats().Jobs; got != 1 {
-					t.Errorf("site %d knows %d jobs, want 1", site, got)
+			for id, g := range w.Up {
+				if got := g.Stats().Jobs; got != 1 {
+					t.Errorf("site %d knows %d jobs, want 1", id[0], got)
 				}
 			}
-			for _, c := range w.up[[2]uint16{1, 1}].Stats().Classes {
+			for _, c := range w.Up[[2]uint16{1, 1}].Stats().Classes {
 				if (c.Name == "bulk") != (id == 501) && c.Bytes > 0 && id == 5 {
 					t.Errorf("job %d has sent %d bytes in class %s", id, c.Bytes, c.Name)
 				}
@@ -52,12 +52,12 @@ func TestJobKey(t *testing.T) {
 					t.Errorf("class bulk has sent %d bytes, want at least 10000", c.Bytes)
 				}
 			}
-			a.close()
-			b.close()
+			a.Close()
+			b.Close()
 			time.Sleep(15 * time.Second) // until flows are forgotten
-			for _, site := range w.sites {
-				if s := w.up[[2]uint16{site, 1}].Stats(); s.Jobs != 0 || len(s.Flows) != 0 || s.Held != 0 {
-					t.Errorf("site %d keeps %d jobs, %d flows, %d bytes", site, s.Jobs, len(s.Flows), s.Held)
+			for id, g := range w.Up {
+				if s := g.Stats(); s.Jobs != 0 || len(s.Flows) != 0 || s.Held != 0 {
+					t.Errorf("site %d keeps %d jobs, %d flows, %d bytes", id[0], s.Jobs, len(s.Flows), s.Held)
 				}
 			}
 		}
@@ -80,7 +80,7 @@ func TestJobKeyRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, 1, 2, 1, false, func(c *relay.GatewayConfig) { c.Jobs, c.JobKey = nil, derivedKey })
-				defer w.close()
+				defer w.Close()
 				x := w.intrude(t, "10.1.0.99", lanAddr(1, 1), relay.DefaultGatewayLAN)
 				defer x.tr.Close()
 				g := nodeGreeting(1, 9)
@@ -88,7 +88,7 @@ func TestJobKeyRefuses(t *testing.T) {
 				x.prove(g, tt.key)
 				x.wantEnd(tt.want)
 				time.Sleep(time.Second)
-				if s := w.up[[2]uint16{1, 1}].Stats(); s.PeersRefused != 1 || s.Jobs != 0 {
+				if s := w.Up[[2]uint16{1, 1}].Stats(); s.PeersRefused != 1 || s.Jobs != 0 {
 					t.Errorf("%d peers refused, %d jobs; want 1, 0", s.PeersRefused, s.Jobs)
 				}
 			})
@@ -100,20 +100,20 @@ func TestJobKeyRefuses(t *testing.T) {
 func TestAddedJobBesideJobKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 1, false, func(c *relay.GatewayConfig) { c.JobKey = derivedKey })
-		defer w.close()
+		defer w.Close()
 		w.connected()
-		g := w.up[[2]uint16{1, 1}]
-		w.node(1, 1, nil).close()
+		g := w.Up[[2]uint16{1, 1}]
+		w.Node(1, 1, nil).Close()
 		time.Sleep(15 * time.Second)
 		if n := g.Stats().Jobs; n != 1 {
 			t.Errorf("%d jobs, want 1", n)
 		}
 		g.RemoveJob(testJob)
-		if n, err := w.tryNode(1, 2, nil); err == nil || !strings.Contains(err.Error(), "authentication failed") && !strings.Contains(err.Error(), "deadline") {
+		if n, err := w.TryNode(1, 2, nil); err == nil || !strings.Contains(err.Error(), "authentication failed") && !strings.Contains(err.Error(), "deadline") {
 			t.Errorf("with the key of a job that was removed: %v", err)
-			n.close()
+			n.Close()
 		}
-		w.node(1, 3, func(c *relay.NodeConfig) { c.Key = derivedKey(testJob) }).close()
+		w.Node(1, 3, func(c *relay.NodeConfig) { c.Key = derivedKey(testJob) }).Close()
 	})
 }
 
@@ -122,11 +122,11 @@ func TestStatsOfManyFlows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const flows = 1500
 		w := newWorld(t, 1, 2, 1, false, nil)
-		defer w.close()
+		defer w.Close()
 		w.connected()
-		a, b := w.node(1, 1, nil), w.node(2, 1, nil)
-		defer a.close()
-		defer b.close()
+		a, b := w.Node(1, 1, nil), w.Node(2, 1, nil)
+		defer a.Close()
+		defer b.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		for i := range uint16(flows) {
@@ -136,10 +136,10 @@ func TestStatsOfManyFlows(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		seen := make(map[string]bool)
-		for _, f := range w.up[[2]uint16{2, 1}].Stats().Flows {
+		for _, f := range w.Up[[2]uint16{2, 1}].Stats().Flows {
 			seen[fmt.Sprint(f.From, f.To, f.Stream)] = true
 		}
-		if n := len(w.up[[2]uint16{2, 1}].Stats().Flows); n != 2*flows || len(seen) != n {
+		if n := len(w.Up[[2]uint16{2, 1}].Stats().Flows); n != 2*flows || len(seen) != n {
 			t.Errorf("%d flows, %d different ones, want %d", n, len(seen), 2*flows)
 		}
 	})
@@ -152,9 +152,9 @@ func TestJobsAreBoundedByFlows(t *testing.T) {
 		w := newWorld(t, 1, 3, 1, true, func(c *relay.GatewayConfig) {
 			c.Jobs, c.JobKey, c.MaxFlows = nil, derivedKey, most
 		})
-		defer w.close()
+		defer w.Close()
 		w.connected()
-		w.kill(1, 1)
+		w.Kill(1, 1)
 		time.Sleep(2 * time.Second) // until its leg is dead
 		x := w.intrude(t, "192.0.1.99", wanAddr(2, 1), relay.DefaultGatewayWAN)
 		defer x.tr.Close()
@@ -169,12 +169,12 @@ func TestJobsAreBoundedByFlows(t *testing.T) {
 				time.Sleep(20 * time.Millisecond)
 			}
 		}
-		s := w.up[[2]uint16{2, 1}].Stats()
+		s := w.Up[[2]uint16{2, 1}].Stats()
 		if s.TooManyFlows == 0 || s.Jobs == 0 || s.Jobs > most || len(s.Flows) > most {
 			t.Errorf("%d jobs, %d flows, %d refused; want at most %d", s.Jobs, len(s.Flows), s.TooManyFlows, most)
 		}
 		time.Sleep(15 * time.Second)
-		if s := w.up[[2]uint16{2, 1}].Stats(); s.Jobs != 0 {
+		if s := w.Up[[2]uint16{2, 1}].Stats(); s.Jobs != 0 {
 			t.Errorf("%d jobs are kept", s.Jobs)
 		}
 	})

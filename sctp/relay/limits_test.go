@@ -43,17 +43,17 @@ func TestGatewayMemory(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, 1, 2, 1, false, tt.set)
-				defer w.close()
+				defer w.Close()
 				w.connected()
 				slow := wan
 				slow.Rate = 1e6
-				w.wan(slow)
+				w.SetWAN(slow)
 				x := w.intrude(t, "10.1.0.99", lanAddr(1, 1), relay.DefaultGatewayLAN)
 				defer x.tr.Close()
 				x.prove(nodeGreeting(1, 9), jobKey)
 				x.wantUp()
 				x.flood(2000, 4, address(2, 1))
-				s := w.up[[2]uint16{1, 1}].Stats()
+				s := w.Up[[2]uint16{1, 1}].Stats()
 				if tt.count(s) == 0 || s.Held > tt.limit || s.Held < tt.limit/2 {
 					t.Errorf("holds %d bytes, %+v; want at most %d and drops at the limit of the %s", s.Held, s.GatewayCounters, tt.limit, tt.name)
 				}
@@ -66,10 +66,10 @@ func TestGatewayMemory(t *testing.T) {
 func TestGatewayFlows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 1, false, func(c *relay.GatewayConfig) { c.MaxFlows = 100 })
-		defer w.close()
+		defer w.Close()
 		w.connected()
-		b := w.node(2, 1, nil)
-		defer b.close()
+		b := w.Node(2, 1, nil)
+		defer b.Close()
 		x := w.intrude(t, "10.1.0.99", lanAddr(1, 1), relay.DefaultGatewayLAN)
 		defer x.tr.Close()
 		x.prove(nodeGreeting(1, 9), jobKey)
@@ -77,11 +77,11 @@ func TestGatewayFlows(t *testing.T) {
 		x.flood(30, 30, address(2, 1))
 		x.wantRefuse(frame.TooManyFlows)
 		time.Sleep(10 * time.Millisecond)
-		if s := w.up[[2]uint16{1, 1}].Stats(); s.TooManyFlows != 5 || len(s.Flows) < 25 || len(s.Flows) > 50 {
+		if s := w.Up[[2]uint16{1, 1}].Stats(); s.TooManyFlows != 5 || len(s.Flows) < 25 || len(s.Flows) > 50 {
 			t.Errorf("%d refused, %d flows; want 5 refused", s.TooManyFlows, len(s.Flows))
 		}
 		time.Sleep(15 * time.Second)
-		if s := w.up[[2]uint16{1, 1}].Stats(); len(s.Flows) != 0 {
+		if s := w.Up[[2]uint16{1, 1}].Stats(); len(s.Flows) != 0 {
 			t.Errorf("%d idle flows are kept", len(s.Flows))
 		}
 	})
@@ -91,9 +91,9 @@ func TestGatewayFlows(t *testing.T) {
 func TestPartialFrames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 1, false, nil)
-		defer w.close()
+		defer w.Close()
 		w.connected()
-		tr := w.transport("10.1.0.99")
+		tr := w.Transport("10.1.0.99")
 		defer tr.Close()
 		in := make(chan []byte, 10)
 		ep, err := tr.Listen(0, &sctp.Config{
@@ -119,7 +119,7 @@ func TestPartialFrames(t *testing.T) {
 		}
 		time.Sleep(300 * time.Millisecond)
 		var dropped uint64
-		for _, l := range w.up[[2]uint16{1, 1}].Stats().Legs {
+		for _, l := range w.Up[[2]uint16{1, 1}].Stats().Legs {
 			dropped += l.Dropped
 		}
 		if kept := uint64(out) - 1 - dropped; dropped == 0 || kept*frame.MaxSize > relay.MaxPartial || kept*frame.MaxSize < relay.MaxPartial/2 {
@@ -132,14 +132,14 @@ func TestPartialFrames(t *testing.T) {
 func TestSmallerMTU(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 1, false, nil)
-		defer w.close()
+		defer w.Close()
 		w.connected()
 		narrow := wan
 		narrow.MTU = 1280
-		w.wan(narrow)
-		a, b := w.node(1, 1, nil), w.node(2, 1, nil)
-		defer a.close()
-		defer b.close()
+		w.SetWAN(narrow)
+		a, b := w.Node(1, 1, nil), w.Node(2, 1, nil)
+		defer a.Close()
+		defer b.Close()
 		s, err := a.Sender(address(2, 1), 0)
 		wantNil(t, err)
 		time.Sleep(20 * time.Second) // path MTU discovery
@@ -168,21 +168,21 @@ func TestNodeMemory(t *testing.T) {
 					limit, flows = 1<<20, 10
 				}
 				w := newWorld(t, 1, 2, 1, false, nil)
-				defer w.close()
+				defer w.Close()
 				w.connected()
-				a := w.node(1, 1, func(c *relay.NodeConfig) {
+				a := w.Node(1, 1, func(c *relay.NodeConfig) {
 					c.PeerTimeout = -1
 					if !there {
 						c.SendMemory = limit
 					}
 				})
-				defer a.close()
-				other := w.node(2, 2, nil)
-				defer other.close()
+				defer a.Close()
+				other := w.Node(2, 2, nil)
+				defer other.Close()
 				var b *node
 				if there {
-					b = w.node(2, 1, func(c *relay.NodeConfig) { c.RecvMemory = limit })
-					defer b.close()
+					b = w.Node(2, 1, func(c *relay.NodeConfig) { c.RecvMemory = limit })
+					defer b.Close()
 				}
 				for i := range uint16(flows) {
 					s, err := a.Sender(address(2, 1), i)
@@ -250,12 +250,12 @@ func TestNodeMemory(t *testing.T) {
 func TestNodeFlows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 1, false, nil)
-		defer w.close()
+		defer w.Close()
 		w.connected()
-		a := w.node(1, 1, func(c *relay.NodeConfig) { c.MaxFlows, c.PeerTimeout = 3, 3*time.Second })
-		b := w.node(2, 1, func(c *relay.NodeConfig) { c.MaxFlows = 2 })
-		defer a.close()
-		defer b.close()
+		a := w.Node(1, 1, func(c *relay.NodeConfig) { c.MaxFlows, c.PeerTimeout = 3, 3*time.Second })
+		b := w.Node(2, 1, func(c *relay.NodeConfig) { c.MaxFlows = 2 })
+		defer a.Close()
+		defer b.Close()
 		var senders []*relay.Sender
 		for i := range uint16(3) {
 			s, err := a.Sender(address(2, 1), i)
@@ -284,11 +284,11 @@ func TestNodeFlows(t *testing.T) {
 func TestTrySendLongMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 1, false, nil)
-		defer w.close()
+		defer w.Close()
 		w.connected()
-		a, b := w.node(1, 1, nil), w.node(2, 1, nil)
-		defer a.close()
-		defer b.close()
+		a, b := w.Node(1, 1, nil), w.Node(2, 1, nil)
+		defer a.Close()
+		defer b.Close()
 		s, err := a.Sender(address(2, 1), 0)
 		wantNil(t, err)
 		msg := pattern(10<<20, 1)

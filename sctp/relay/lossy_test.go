@@ -20,14 +20,14 @@ func TestLossyMemory(t *testing.T) {
 	held := func(mode relay.Mode) (held int) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, 1, 2, 1, false, nil)
-			defer w.close()
+			defer w.Close()
 			w.connected()
 			far := wan
 			far.Delay = 200 * time.Millisecond
-			a, b := w.node(1, 1, func(c *relay.NodeConfig) { c.Mode = mode }), w.node(2, 1, nil)
-			defer a.close()
-			defer b.close()
-			w.wan(far)
+			a, b := w.Node(1, 1, func(c *relay.NodeConfig) { c.Mode = mode }), w.Node(2, 1, nil)
+			defer a.Close()
+			defer b.Close()
+			w.SetWAN(far)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			s, err := a.Sender(address(2, 1), 0)
@@ -73,15 +73,15 @@ func TestLossy(t *testing.T) {
 		seed, kill := first+i, i > 1
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, seed, 2, 2, false, nil)
-			defer w.close()
+			defer w.Close()
 			w.connected()
 			rng := rand.New(rand.NewPCG(seed, 0))
 			var got, ends atomic.Int32
-			a := w.node(1, 1, func(c *relay.NodeConfig) { c.Mode = relay.Lossy })
-			defer a.close()
+			a := w.Node(1, 1, func(c *relay.NodeConfig) { c.Mode = relay.Lossy })
+			defer a.Close()
 			var partial []byte
 			var mu sync.Mutex
-			b := w.node(2, 1, func(c *relay.NodeConfig) {
+			b := w.Node(2, 1, func(c *relay.NodeConfig) {
 				c.OnFragment = func(_ *relay.Receiver, f *relay.Fragment) {
 					mu.Lock()
 					defer mu.Unlock()
@@ -106,13 +106,13 @@ func TestLossy(t *testing.T) {
 					}
 				}
 			})
-			defer b.close()
+			defer b.Close()
 			w.connected()
 			if i == 1 { // both return, one after the other, while nothing is under way
 				for gw := range uint16(2) {
-					w.kill(2, gw+1)
+					w.Kill(2, gw+1)
 					time.Sleep(time.Second)
-					w.revive(2, gw+1)
+					w.Revive(2, gw+1)
 					time.Sleep(3 * time.Second)
 				}
 			}
@@ -125,9 +125,9 @@ func TestLossy(t *testing.T) {
 				time.Sleep(time.Duration(30+rng.IntN(150)) * time.Millisecond)
 				if kill {
 					site, gw := uint16(1+rng.IntN(2)), uint16(1+rng.IntN(2))
-					w.kill(site, gw)
+					w.Kill(site, gw)
 					time.Sleep(2 * time.Second)
-					w.revive(site, gw)
+					w.Revive(site, gw)
 				}
 			})
 			for k := range messages {

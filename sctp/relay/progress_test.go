@@ -15,7 +15,7 @@ import (
 func TestOnProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 1, false, nil)
-		defer w.close()
+		defer w.Close()
 		w.connected()
 		const size, total = 100_000, 200 * 100_000 // five flow windows
 		var queued, confirmed, blocked atomic.Int64
@@ -35,7 +35,7 @@ func TestOnProgress(t *testing.T) {
 				}
 			}
 		}
-		a := w.node(1, 1, func(c *relay.NodeConfig) {
+		a := w.Node(1, 1, func(c *relay.NodeConfig) {
 			c.PeerTimeout = 2 * time.Second
 			c.OnProgress = func(s *relay.Sender) {
 				if s.Value() != "its value" {
@@ -52,9 +52,9 @@ func TestOnProgress(t *testing.T) {
 				feed(s)
 			}
 		})
-		defer a.close()
+		defer a.Close()
 		var received atomic.Int64
-		b := w.node(2, 1, func(c *relay.NodeConfig) {
+		b := w.Node(2, 1, func(c *relay.NodeConfig) {
 			c.OnFragment = func(r *relay.Receiver, f *relay.Fragment) {
 				if f.Begin && f.Message == 0 {
 					r.SetValue(t)
@@ -75,7 +75,7 @@ func TestOnProgress(t *testing.T) {
 		if blocked.Load() == 0 {
 			t.Error("the flow was never full")
 		}
-		b.close() // the flow ends once the target does not answer
+		b.Close() // the flow ends once the target does not answer
 		wantNil(t, s.TrySend(msg, relay.SendOptions{}))
 		time.Sleep(4 * time.Second)
 		if e := end.Load(); e == nil || !errors.Is(*e, relay.ErrUnreachable) {

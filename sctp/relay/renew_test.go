@@ -17,13 +17,13 @@ func TestFlowBegunAgain(t *testing.T) {
 	for _, incarnation := range []uint32{0, 1000} { // from the clock, given
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, 1, 2, 1, false, nil)
-			defer w.close()
+			defer w.Close()
 			w.connected()
-			a := w.node(1, 1, func(c *relay.NodeConfig) {
+			a := w.Node(1, 1, func(c *relay.NodeConfig) {
 				c.PeerTimeout, c.Incarnation = 2*time.Second, incarnation
 			})
-			defer a.close()
-			b := w.node(2, 1, nil)
+			defer a.Close()
+			b := w.Node(2, 1, nil)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			begin := func() *relay.Sender {
@@ -48,12 +48,12 @@ func TestFlowBegunAgain(t *testing.T) {
 			}
 
 			// The target is out of reach for longer than the peer timeout.
-			w.cut(2, 1, w.net.Cut)
+			w.Cut(2, 1, w.Net.Cut)
 			wantNil(t, s.Send(ctx, []byte("lost"), relay.SendOptions{}))
 			if err := s.Flush(ctx); !errors.Is(err, relay.ErrUnreachable) {
 				t.Fatalf("Flush: %v", err)
 			}
-			w.cut(2, 1, w.net.Restore)
+			w.Cut(2, 1, w.Net.Restore)
 			w.connected()
 			again := begin()
 			if again == s {
@@ -108,10 +108,10 @@ func TestFlowBegunAgain(t *testing.T) {
 			wantNil(t, again.Flush(ctx))
 
 			// The target restarts.
-			b.close()
+			b.Close()
 			time.Sleep(2 * time.Second)
-			b = w.node(2, 1, nil)
-			defer b.close()
+			b = w.Node(2, 1, nil)
+			defer b.Close()
 			wantNil(t, again.Send(ctx, []byte("lost"), relay.SendOptions{}))
 			if err := again.Flush(ctx); !errors.Is(err, relay.ErrRestarted) {
 				t.Fatalf("Flush: %v", err)

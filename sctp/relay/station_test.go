@@ -39,14 +39,14 @@ func TestAbsentGatewayIsLoggedRarely(t *testing.T) {
 				c.Log = slog.New(slog.NewTextHandler(&log, nil))
 			}
 		})
-		defer w.close()
+		defer w.Close()
 		w.connected()
-		w.kill(2, 1)
+		w.Kill(2, 1)
 		time.Sleep(10 * time.Minute)
 		if n := log.count("no leg to gateway"); n < 8 || n > 13 {
 			t.Errorf("%d lines in 10 minutes, want one each minute", n)
 		}
-		w.revive(2, 1)
+		w.Revive(2, 1)
 		time.Sleep(10 * time.Second)
 		if n := log.count("leg up"); n != 2 {
 			t.Errorf("%d lines for legs that are up, want 2", n)
