@@ -108,7 +108,7 @@ func TestWinEngineRefuses(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		x := rma.Items{Mem: b, Count: 1, Type: engineType[int64]()}
+		x := datatype.Buffer{Mem: datatype.In(b), Count: 1, Type: engineType[int64]()}
 		word, bad := peer, 1-peer // displacements of an address that is a multiple of 8, and of one that is not
 		for name, tt := range map[string]struct{ err, want error }{
 			"behind the end":    {w.Put(ctx, b, peer, 100/w.Unit(peer)), ErrRange},
@@ -124,7 +124,7 @@ func TestWinEngineRefuses(t *testing.T) {
 			"not aligned":       {w.Update(ctx, b, nil, peer, bad, i64, sum), ErrDatatype},
 			"not aligned, own":  {w.Update(ctx, b, nil, c.Rank(), word, i64, sum), ErrDatatype},
 			"items not aligned": {w.UpdateItems(ctx, x, nil, peer, bad, 1, x.Type, i64, sum), ErrDatatype},
-			"items of parts":    {w.UpdateItems(ctx, rma.Items{Mem: b, Count: 2, Type: half}, nil, peer, 0, 2, half, i32, sum), ErrDatatype},
+			"items of parts":    {w.UpdateItems(ctx, datatype.Buffer{Mem: datatype.In(b), Count: 2, Type: half}, nil, peer, 0, 2, half, i32, sum), ErrDatatype},
 			"items of others":   {w.UpdateItems(ctx, x, nil, peer, word, 1, x.Type, f64, sum), ErrTypeMismatch},
 		} {
 			if !errors.Is(tt.err, tt.want) {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+	"unsafe"
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/op"
@@ -135,7 +136,13 @@ func (r *engineRound) eachElem(f func(at, i int)) {
 
 // run does it, and returns what is to be compared after the next synchronization.
 func (r *engineRound) run(ctx context.Context, w *rma.Window) error {
-	items := func(b []byte) rma.Items { return rma.Items{Mem: b, Count: r.n, Type: r.elem.t} }
+	items := func(b []byte) datatype.Buffer {
+		mem := datatype.In(b)
+		if r.n%2 == 0 { // as C programs give it
+			mem = datatype.Address(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
+		}
+		return datatype.Buffer{Mem: mem, Count: r.n, Type: r.elem.t}
+	}
 	t := r.elem.t
 	if r.stride > 1 {
 		var err error
@@ -292,4 +299,35 @@ func TestWinEngine(t *testing.T) {
 			return w.Free(ctx)
 		})
 	}
+}
+
+// TestWinEngineItemsAllocate moves items with gaps on both sides, which takes no memory however many runs there are.
+func TestWinEngineItemsAllocate(t *testing.T) {
+	local(t, 1, func(ctx context.Context, c *Comm) error {
+		w, _, err := engineWindow(ctx, c, rma.Config{Mem: engineMemory(4000, 0), Unit: 1})
+		if err != nil {
+			return err
+		}
+		pairs, err := datatype.Vector(100, 2, 3, engineType[int32]())
+		if err != nil {
+			return err
+		}
+		apart, err := datatype.Vector(200, 1, 4, engineType[int32]())
+		if err != nil {
+			return err
+		}
+		x := datatype.Buffer{Mem: datatype.In(make([]byte, pairs.Extent())), Count: 1, Type: pairs}
+		n := testing.AllocsPerRun(20, func() {
+			if err := w.PutItems(ctx, x, 0, 0, 1, apart); err != nil {
+				t.Error(err)
+			}
+			if err := w.GetItems(ctx, x, 0, 0, 1, apart); err != nil {
+				t.Error(err)
+			}
+		})
+		if n > 0 {
+			t.Errorf("%v allocations", n)
+		}
+		return w.Free(ctx)
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
-	"github.com/weftstack/weft/mpi/internal/rma"
 )
 
 // PutType is [Win.Put] of scount items of stype in src, to tcount items of ttype that begin at disp
@@ -33,6 +32,6 @@ func (w *Win[T]) GetType(
 }
 
 // itemsOf returns count items of t in buf.
-func itemsOf[T Element](buf []T, count int, t *Datatype) rma.Items {
-	return rma.Items{Mem: datatype.Bytes(buf), Count: count, Type: t.typ()}
+func itemsOf[T Element](buf []T, count int, t *Datatype) datatype.Buffer {
+	return datatype.Buffer{Mem: datatype.In(datatype.Bytes(buf)), Count: count, Type: t.typ()}
 }

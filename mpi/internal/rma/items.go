@@ -3,22 +3,14 @@ package rma
 import (
 	"context"
 	"fmt"
-	"iter"
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 	"github.com/weftstack/weft/mpi/internal/op"
 )
 
-// Items are items of a datatype in memory.
-type Items struct {
-	Mem   []byte
-	Count int
-	Type  *datatype.Type
-}
-
 // UpdateItems is Update of items that consist of elements of type e; old may be nil.
-func (w *Window) UpdateItems(ctx context.Context, src Items, old *Items, target, disp, tcount int, ttype *datatype.Type,
+func (w *Window) UpdateItems(ctx context.Context, src datatype.Buffer, old *datatype.Buffer, target, disp, tcount int, ttype *datatype.Type,
 	e *Elem, red op.Reducer) error {
 	code, err := e.reducer(red)
 	if err != nil {
@@ -34,15 +26,15 @@ func (w *Window) UpdateItems(ctx context.Context, src Items, old *Items, target,
 	var packed []byte
 	if code == op.CodeNoOp && old != nil {
 		var size int
-		size, err = old.Type.Span(old.Count, len(old.Mem))
+		size, err = old.Span()
 		packed = make([]byte, size)
 	} else {
-		packed, err = src.packed()
+		packed, err = pack(src)
 	}
 	if err != nil {
 		return err
 	}
-	to := Items{packed, 1, datatype.OfBytes(len(packed))}
+	to := datatype.Buffer{Mem: datatype.In(packed), Count: 1, Type: datatype.OfBytes(len(packed))}
 	if old != nil {
 		if err := w.wholeElements(e, old.Type); err != nil {
 			return err
@@ -66,14 +58,17 @@ func (w *Window) UpdateItems(ctx context.Context, src Items, old *Items, target,
 	})
 }
 
-// packed returns the data of items without gaps, in place if they have none.
-func (x Items) packed() ([]byte, error) {
-	size, err := x.Type.Span(x.Count, len(x.Mem))
-	if err != nil || x.Type.Dense(x.Count) {
-		return x.Mem[:size], err
+// pack returns the data of items without gaps, in place if they have none.
+func pack(x datatype.Buffer) ([]byte, error) {
+	size, err := x.Span()
+	if err != nil {
+		return nil, err
+	}
+	if b, ok := x.Contiguous(); ok {
+		return b, nil
 	}
 	b := make([]byte, size)
-	x.Type.Pack(b, x.Mem, x.Count)
+	x.Pack(b, 0)
 	return b, nil
 }
 
@@ -104,13 +99,13 @@ func (w *Window) wholeElements(e *Elem, types ...*datatype.Type) error {
 
 // PutItems is Put of items, to tcount items of ttype that begin at disp. Each range of bytes that is
 // contiguous on both sides is one transfer.
-func (w *Window) PutItems(ctx context.Context, src Items, target, disp, tcount int, ttype *datatype.Type) error {
+func (w *Window) PutItems(ctx context.Context, src datatype.Buffer, target, disp, tcount int, ttype *datatype.Type) error {
 	return w.typed(src, target, disp, tcount, ttype, AccessWrite,
 		func(b []byte, off int) error { return w.putAt(ctx, b, target, off) })
 }
 
 // GetItems is Get of tcount items of ttype that begin at disp.
-func (w *Window) GetItems(ctx context.Context, dst Items, target, disp, tcount int, ttype *datatype.Type) error {
+func (w *Window) GetItems(ctx context.Context, dst datatype.Buffer, target, disp, tcount int, ttype *datatype.Type) error {
 	return w.typed(dst, target, disp, tcount, ttype, AccessRead,
 		func(b []byte, off int) error { return w.getAt(ctx, b, target, off) })
 }
@@ -130,9 +125,9 @@ func within(t *datatype.Type, count, off, n int) (int, error) {
 }
 
 // typed checks a transfer of items and calls move for each range that is contiguous on both sides.
-func (w *Window) typed(x Items, target, disp, tcount int, ttype *datatype.Type, need Access,
+func (w *Window) typed(x datatype.Buffer, target, disp, tcount int, ttype *datatype.Type, need Access,
 	move func(b []byte, off int) error) error {
-	size, err := x.Type.Span(x.Count, len(x.Mem))
+	size, err := x.Span()
 	if err != nil {
 		return err
 	}
@@ -154,20 +149,31 @@ func (w *Window) typed(x Items, target, disp, tcount int, ttype *datatype.Type, 
 	if size != tsize {
 		return fmt.Errorf("%w: %d bytes here, %d at the target", mpierr.ErrCount, size, tsize)
 	}
-	next, stop := iter.Pull2(x.Type.Runs(x.Count))
-	defer stop()
-	at, n := 0, 0 // the rest of the contiguous range here
-	for toff, tn := range ttype.Runs(tcount) {
-		for tn > 0 {
-			if n == 0 {
-				at, n, _ = next() // both have the same size
+	here, there := datatype.Cursor{Buffer: x}, datatype.Cursor{Buffer: datatype.Buffer{Count: tcount, Type: ttype}}
+	var froms, tos [someRuns]datatype.Run
+	from, to := froms[:0], tos[:0]
+	for {
+		if len(to) == 0 {
+			if to = tos[:there.Next(tos[:], size)]; len(to) == 0 {
+				return nil
 			}
-			k := min(n, tn)
-			if err := move(x.Mem[at:at+k], off+toff); err != nil {
-				return err
-			}
-			at, n, toff, tn = at+k, n-k, toff+k, tn-k
+		}
+		if len(from) == 0 {
+			from = froms[:here.Next(froms[:], size)] // both have the same size
+		}
+		a, b := &from[0], &to[0]
+		n := min(a.Len, b.Len)
+		if err := move(x.Mem.Bytes(a.Off, n), off+b.Off); err != nil {
+			return err
+		}
+		if a.Off, a.Len = a.Off+n, a.Len-n; a.Len == 0 {
+			from = from[1:]
+		}
+		if b.Off, b.Len = b.Off+n, b.Len-n; b.Len == 0 {
+			to = to[1:]
 		}
 	}
-	return nil
 }
+
+// someRuns is how many runs of items are looked up at a time.
+const someRuns = 16
