@@ -49,7 +49,7 @@ func conserve(t *testing.T, seed uint64) {
 	bad.Loss, bad.Reorder, bad.Duplicate = 0.001, 0.001, 0.001
 	worse.Loss, worse.Reorder, worse.Duplicate = 0.01, 0.01, 0.01
 	w := newWorld(t, seed, 2, bad, worse)
-	defer w.close()
+	defer w.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	var ends []*end
@@ -113,9 +113,9 @@ func conserve(t *testing.T, seed uint64) {
 				return
 			case <-time.After(time.Duration(rng.IntN(2000)) * time.Millisecond):
 			}
-			w.kill(site, gw)
+			w.Kill(site, gw)
 			time.Sleep(time.Duration(rng.IntN(1500)) * time.Millisecond)
-			w.revive(site, gw)
+			w.Revive(site, gw)
 		}
 	})
 	sides.Wait()
@@ -130,7 +130,7 @@ func conserve(t *testing.T, seed uint64) {
 		x.close()
 	}
 	time.Sleep(5 * time.Second)
-	for k, g := range w.up {
+	for k, g := range w.Up {
 		if held := g.Stats().Held; held != 0 {
 			t.Errorf("seed %d: gateway %v holds %d bytes", seed, k, held)
 		}

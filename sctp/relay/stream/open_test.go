@@ -78,7 +78,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, 1, 1, lan, wan)
-				defer w.close()
+				defer w.Close()
 				a, b := w.end(1, 1, nil), w.end(2, 1, tt.set)
 				defer a.close()
 				defer b.close()
