@@ -217,50 +217,46 @@ func (e *siteEcho) within(want time.Duration) error {
 	return fmt.Errorf("%v: %d of 50 come back, the fastest in %v; want %v", e.to, back, best, want)
 }
 
+// siteDelay is a host that another one reaches at an address, and the round trip that this takes.
+type siteDelay struct {
+	from, to, addr string
+	want           time.Duration
+}
+
+// delays checks round trips one after the other.
+func (h *siteHost) delays(list []siteDelay) error {
+	for _, d := range list {
+		e, err := h.echo(d.from, d.to, d.addr)
+		if err != nil {
+			return err
+		}
+		if err := e.within(d.want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 var siteChecks = map[string]func(*siteHost) error{
 	"delays": func(h *siteHost) error {
-		for _, tt := range []struct {
-			from, to, addr string
-			want           time.Duration
-		}{
+		return h.delays([]siteDelay{
 			{"s1h1", "s1h2", "10.77.1.2", 2 * time.Millisecond},
 			{"s1h1", "s1g2", "10.77.1.253", 2 * time.Millisecond},
 			{"s1h1", "s2h2", "10.77.2.2", 22 * time.Millisecond},
 			{"s1g1", "s2g2", "198.18.1.34", 18 * time.Millisecond},
 			{"s1g1", "s2g2", "198.18.2.34", 18 * time.Millisecond},
-		} {
-			e, err := h.echo(tt.from, tt.to, tt.addr)
-			if err != nil {
-				return err
-			}
-			if err := e.within(tt.want); err != nil {
-				return err
-			}
-		}
-		return nil
+		})
 	},
 
 	// Both sites have the same addresses; each host reaches the one in its site, and
 	// gateways reach each other.
 	"overlap": func(h *siteHost) error {
-		for _, tt := range []struct {
-			from, to, addr string
-			want           time.Duration
-		}{
+		return h.delays([]siteDelay{
 			{"s1h1", "s1h2", "10.77.1.2", 2 * time.Millisecond},
 			{"s2h1", "s2h2", "10.77.1.2", 2 * time.Millisecond},
 			{"s2g1", "s2h1", "10.77.1.1", 2 * time.Millisecond},
 			{"s1g1", "s2g1", "198.18.1.33", 18 * time.Millisecond},
-		} {
-			e, err := h.echo(tt.from, tt.to, tt.addr)
-			if err != nil {
-				return err
-			}
-			if err := e.within(tt.want); err != nil {
-				return err
-			}
-		}
-		return nil
+		})
 	},
 
 	"loss": func(h *siteHost) error {
