@@ -80,6 +80,9 @@ func (t *Type) Bounds() (lb, ub int) { return t.lb, t.ub }
 // TrueBounds returns where the data of an item begins and ends.
 func (t *Type) TrueBounds() (lb, ub int) { return t.tlb, t.tub }
 
+// Align returns the alignment of the strictest element of an item, at least 1.
+func (t *Type) Align() int { return max(t.align, 1) }
+
 // Values returns the signature of the values of an item, in messages.
 func (t *Type) Values() Sig { return t.values }
 
