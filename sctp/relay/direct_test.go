@@ -44,17 +44,30 @@ type exchange struct {
 	out  [2]*relay.Sender
 	in   [2]*relay.Receiver
 	n    uint32
+
+	close func() // of newDirectPair
 }
 
-func newExchange(t *testing.T, ctx context.Context, a, b *node) *exchange {
+// newDirectPair makes two sites with some gateways each, and a process in each that takes direct legs.
+func newDirectPair(t *testing.T, gateways int, first bool) (*world, *exchange) {
 	t.Helper()
-	x := &exchange{t: t, ctx: ctx, ends: [2]*node{a, b}}
+	w := newWorld(t, 1, 2, gateways, false, nil)
+	w.far()
+	w.connected()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	x := &exchange{t: t, ctx: ctx, ends: [2]*node{w.Node(1, 1, direct(first)), w.Node(2, 1, direct(first))}}
+	x.close = func() {
+		cancel()
+		x.ends[1].Close()
+		x.ends[0].Close()
+		w.Close()
+	}
 	for i := range x.out {
 		var err error
 		x.out[i], err = x.ends[i].Sender(x.ends[1-i].Address(), 0)
 		wantNil(t, err)
 	}
-	return x
+	return w, x
 }
 
 func (x *exchange) round() time.Duration {
@@ -96,16 +109,8 @@ func TestDirectPath(t *testing.T) {
 	for _, killed := range []uint16{1, 2, 3} {
 		t.Run(fmt.Sprintf("killed=%d", killed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, 1, 2, 1, false, nil)
-				defer w.Close()
-				w.far()
-				w.connected()
-				a, b := w.Node(1, 1, direct(false)), w.Node(2, 1, direct(false))
-				defer a.Close()
-				defer b.Close()
-				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-				defer cancel()
-				x := newExchange(t, ctx, a, b)
+				w, x := newDirectPair(t, 1, false)
+				defer x.close()
 				x.round()
 				if x.path() != "false false " {
 					t.Errorf("direct paths %s while there are gateways", x.path())
@@ -139,14 +144,14 @@ func TestDirectPath(t *testing.T) {
 				if took := x.round(); took > 100*time.Millisecond || x.path() != "false false " {
 					t.Errorf("a round with gateways took %v, direct paths %s", took, x.path())
 				}
-				lost := a.Stats().LegsLost + b.Stats().LegsLost
+				lost := x.ends[0].Stats().LegsLost + x.ends[1].Stats().LegsLost
 				time.Sleep(20 * time.Second)
 				for _, n := range x.ends {
 					if legs := n.Stats().Legs; len(legs) != 1 {
 						t.Errorf("%d legs, want the gateway's only: the direct one is idle", len(legs))
 					}
 				}
-				if n := a.Stats().LegsLost + b.Stats().LegsLost; n != lost {
+				if n := x.ends[0].Stats().LegsLost + x.ends[1].Stats().LegsLost; n != lost {
 					t.Errorf("%d legs lost, want %d: the direct one was closed", n, lost)
 				}
 			})
@@ -157,16 +162,8 @@ func TestDirectPath(t *testing.T) {
 // By preference the direct path is used as long as it is up, and gateways when it is not.
 func TestDirectFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1, 2, 1, false, nil)
-		defer w.Close()
-		w.far()
-		w.connected()
-		a, b := w.Node(1, 1, direct(true)), w.Node(2, 1, direct(true))
-		defer a.Close()
-		defer b.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-		defer cancel()
-		x := newExchange(t, ctx, a, b)
+		w, x := newDirectPair(t, 1, true)
+		defer x.close()
 		x.round()
 		time.Sleep(time.Second)
 		x.round()
@@ -193,23 +190,16 @@ func TestDirectFirst(t *testing.T) {
 // Two processes need no gateways at all.
 func TestDirectOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1, 2, 0, false, nil)
-		defer w.Close()
-		w.far()
-		a, b := w.Node(1, 1, direct(false)), w.Node(2, 1, direct(false))
-		defer a.Close()
-		defer b.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		x := newExchange(t, ctx, a, b)
+		_, x := newDirectPair(t, 0, false)
+		defer x.close()
 		x.round()
 		if took := x.round(); took > 100*time.Millisecond {
 			t.Errorf("a round took %v", took)
 		}
-		s, err := a.Sender(address(2, 9), 0) // has no direct address
+		s, err := x.ends[0].Sender(address(2, 9), 0) // has no direct address
 		wantNil(t, err)
-		wantNil(t, s.Send(ctx, []byte("x"), relay.SendOptions{}))
-		if err := s.Flush(ctx); !errors.Is(err, relay.ErrUnreachable) {
+		wantNil(t, s.Send(x.ctx, []byte("x"), relay.SendOptions{}))
+		if err := s.Flush(x.ctx); !errors.Is(err, relay.ErrUnreachable) {
 			t.Errorf("flow without a way: %v, want ErrUnreachable", err)
 		}
 	})

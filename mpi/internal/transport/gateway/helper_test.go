@@ -80,6 +80,15 @@ func newWorld(t testing.TB, n int, mode sites.Mode) *world {
 	return w
 }
 
+// newLinked makes two sites with a rank in each, and the link between them.
+func newLinked(t testing.TB, mode sites.Mode) *world {
+	t.Helper()
+	w := newWorld(t, 2, mode)
+	w.start(1, 2)
+	w.connect()
+	return w
+}
+
 // newLoopback is newWorld with two sites on loopback sockets.
 func newLoopback(t testing.TB, mode sites.Mode) *world {
 	w := &world{t: t, net: sctptest.NewNetwork(1), mode: mode, sites: 2, gateways: make(map[uint16]*gate),

@@ -96,10 +96,8 @@ func TestReleased(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, 2, mode)
+				w := newLinked(t, mode)
 				defer w.close()
-				w.start(1, 2)
-				w.connect()
 				time.Sleep(time.Second)
 				var o owned
 				l := w.link(0, 1)
@@ -137,10 +135,8 @@ func TestReleased(t *testing.T) {
 // confirmed.
 func TestFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2, sites.Piecewise)
+		w := newLinked(t, sites.Piecewise)
 		defer w.close()
-		w.start(1, 2)
-		w.connect()
 		w.kill(1)
 		l := w.link(0, 1)
 		var owners [20]owned
@@ -184,10 +180,8 @@ func TestShutdown(t *testing.T) {
 		for _, both := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/both=%t", mode, both), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					w := newWorld(t, 2, mode)
+					w := newLinked(t, mode)
 					defer w.close()
-					w.start(1, 2)
-					w.connect()
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
 					const n = 30 // within the credit
@@ -234,10 +228,8 @@ func TestShutdown(t *testing.T) {
 // Abort ends the link at both sides at once, with its reason.
 func TestAbort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2, sites.Chained)
+		w := newLinked(t, sites.Chained)
 		defer w.close()
-		w.start(1, 2)
-		w.connect()
 		var o owned
 		l := w.link(0, 1)
 		wantNil(t, l.Send(1, eager(1<<20), make([]byte, 1<<20), &o))
@@ -262,10 +254,8 @@ func TestAbort(t *testing.T) {
 func TestProcessDies(t *testing.T) {
 	for _, idle := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, 2, sites.Piecewise)
+			w := newLinked(t, sites.Piecewise)
 			defer w.close()
-			w.start(1, 2)
-			w.connect()
 			time.Sleep(10 * testTimeout)
 			if e := w.ranks[0].ends(); len(e) != 0 {
 				t.Fatalf("an idle link has ended: %v", e)
@@ -297,10 +287,8 @@ func TestProcessDies(t *testing.T) {
 // A process that is another one at the same address ends the links to the former one.
 func TestProcessRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2, sites.Piecewise)
+		w := newLinked(t, sites.Piecewise)
 		defer w.close()
-		w.start(1, 2)
-		w.connect()
 		_ = w.ranks[1].transport.Close()
 		again := w.newRank(1, 2, 2, 2)
 		defer again.close()
@@ -318,10 +306,8 @@ func TestProcessRestarts(t *testing.T) {
 func TestGatewayRestarts(t *testing.T) {
 	for _, mode := range modes {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, 2, mode)
+			w := newLinked(t, mode)
 			defer w.close()
-			w.start(1, 2)
-			w.connect()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			go func() {
