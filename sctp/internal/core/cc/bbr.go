@@ -12,6 +12,8 @@ const (
 	probeUpGain   = 125
 	probeDownGain = 75
 	windowGain    = 200
+	// firstPackets is the initial window (RFC 6928).
+	firstPackets = 10
 	// paceMargin leaves some of the line free, so that queues drain.
 	paceMargin = 99
 	// fullRounds round trips in which the rate grew by less than a quarter tell that
@@ -72,7 +74,7 @@ var gains = [...]int64{startupGain, drainGain, probeUpGain, probeDownGain, 100, 
 // only add to the rate.
 //
 // Deviation (RFC 9260, Section 7.2, MUST NOT, and 7.2.1 to 7.2.3): the window follows the
-// model. Neither does a loss reduce it, nor a pause, nor does it grow by a packet per
+// model. It begins with ten packets. Neither does a loss reduce it, nor a pause, nor does it grow by a packet per
 // round trip only. A timeout makes it one packet, as there, until what is sent after it is
 // acknowledged. It is an algorithm to opt in to.
 type bbr struct {
@@ -91,6 +93,7 @@ type bbr struct {
 	least   [2]clock.Time
 	halfAt  clock.Time // when this half began
 	leastAt clock.Time // when one about as short was seen last
+	rtt     clock.Time // the last one
 	// rate is the pacing rate, due when what was sent would have left by it.
 	rate int64
 	due  clock.Time
@@ -114,6 +117,9 @@ type bbr struct {
 }
 
 func newBBR(c Config, mtu int) *bbr {
+	if c.InitialPackets == 0 {
+		c.InitialPackets = firstPackets
+	}
 	b := &bbr{cfg: c, mtu: mtu}
 	b.Reset()
 	return b
@@ -185,10 +191,11 @@ func (b *bbr) OnSent(now clock.Time, n, flight int) {
 			slack = max(slack, paceSlack)
 		}
 		// What leaves late though window and pacer would have let it go earlier had not been
-		// there. Samples are whole again after a round trip.
+		// there. Samples are whole again after a round trip, and a message that is over by
+		// then tells nothing of the line.
 		if now-b.due > slack {
 			if flight-n+b.mtu <= b.cwnd {
-				b.d.limited = now + b.minRTT()
+				b.d.limited = now + 2*b.minRTT()
 			}
 			b.due = now
 		}
@@ -221,6 +228,7 @@ func (b *bbr) OnAck(a Ack) {
 }
 
 func (b *bbr) takeRTT(now, rtt clock.Time) {
+	b.rtt = rtt
 	if b.halfAt == 0 || now-b.halfAt >= rttMemory/2 {
 		b.least, b.halfAt = [2]clock.Time{0, b.least[0]}, now
 	}
@@ -334,8 +342,15 @@ func (b *bbr) setRate() {
 // setWindow grows the window by what was acknowledged, up to that of the model.
 func (b *bbr) setWindow(acked int) {
 	w := b.target()
+	// Samples of a window that doubles lag behind, and more where round-trip times scatter: it
+	// grows as in slow start while it is used and they show no queue to speak of.
+	rtt := b.minRTT()
+	rtt += min(max(rtt/hystartDivisor, hystartMinThresh), hystartMaxThresh)
+	if b.phase == startup && b.saved == 0 && 2*b.peak > b.cwnd && b.rtt < rtt {
+		w = b.capped(max(w, b.cwnd+acked))
+	}
 	switch {
-	case b.cwnd+acked < w:
+	case b.cwnd+acked <= w:
 		b.cwnd += acked
 	case b.full || b.cwnd < w || b.bound != 0:
 		b.cwnd = w

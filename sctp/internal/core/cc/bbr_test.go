@@ -233,7 +233,7 @@ func TestBBRReset(t *testing.T) {
 	l.run(3*second, math.MaxInt)
 	l.cc.OnECN(l.now)
 	l.cc.Reset()
-	l.wantCwnd(4000)
+	l.wantCwnd(firstPackets * ccMTU)
 	l.wantSsthresh(initialSsthresh)
 	if r := l.cc.PacingRate(); r != 0 {
 		t.Errorf("pacing rate %d", r)

@@ -86,7 +86,7 @@ func TestInitialWindow(t *testing.T) {
 		{"ten packets", Config{InitialPackets: 10}, 1460, 14600},
 		{"ten packets, bounded", Config{InitialPackets: 10, MaxWindow: 8000}, 1460, 8000},
 	} {
-		for _, alg := range []Algorithm{NewReno, Cubic, BBR} {
+		for _, alg := range []Algorithm{NewReno, Cubic} {
 			tt.c.Algorithm = alg
 			cc := New(tt.c, tt.mtu)
 			if got := cc.Cwnd(); got != tt.want {
