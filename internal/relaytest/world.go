@@ -62,8 +62,8 @@ func New(t testing.TB, seed uint64, sites, gateways int) *World {
 	return NewWith(t, seed, sites, gateways, true, nil)
 }
 
-// NewWith is New in which each site has a leg to each other one, unless line is true, and set, if not nil, completes the
-// configuration of the gateways.
+// NewWith is New in which each site has a leg to each other one, unless line is true, and set, if not nil, completes
+// the configuration of the gateways.
 func NewWith(t testing.TB, seed uint64, sites, gateways int, line bool, set func(*relay.GatewayConfig)) *World {
 	w := &World{
 		Net: sctptest.NewNetwork(seed), Up: make(map[[2]uint16]*Gateway), t: t, hosts: make(map[string]*sctptest.Host),

@@ -12,10 +12,7 @@ import (
 )
 
 // What tests use of package relaytest, by short names.
-var (
-	lan, wan = relaytest.LAN, relaytest.WAN
-	address  = relaytest.Address
-)
+var lan, wan = relaytest.LAN, relaytest.WAN
 
 // world has two sites with gateways on a network in memory.
 type world struct {
