@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -167,6 +168,51 @@ func TestFloatArithmetic(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestNormalLongDoubles compares the short way for normal numbers with that for all.
+func TestNormalLongDoubles(t *testing.T) {
+	short := 0
+	check := func(tb interface{ Fatalf(string, ...any) }, a, b []byte) {
+		got, want := make([]byte, 16), make([]byte, 16)
+		one := func(name string, z Float, ok bool, whole func(dst, a, b []byte)) {
+			Extended.Store(want, z)
+			if ok {
+				short++
+			}
+			if ok && string(got) != string(want) {
+				tb.Fatalf("%s of %x and %x is %x, want %x", name, a, b, got, want)
+			}
+			in := slices.Clone(a)
+			if whole(in, in, b); string(in) != string(want) {
+				tb.Fatalf("%s of %x and %x in place is %x, want %x", name, a, b, in, want)
+			}
+		}
+		x, y := Extended.Load(a), Extended.Load(b)
+		one("sum", x.Add(y), sumNormal(got, a, b), Extended.Sum)
+		one("product", x.Mul(y), productNormal(got, a, b), Extended.Product)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		check(t, floatBits(t, Extended, "a"), floatBits(t, Extended, "b"))
+	})
+	significands := []uint64{1 << 63, 1<<63 | 1, 1<<63 | 2, 3<<62 | 1, math.MaxUint64 - 1, math.MaxUint64}
+	number := func(exp uint16, m uint64) []byte {
+		b := make([]byte, 16)
+		binary.LittleEndian.PutUint64(b, m)
+		binary.LittleEndian.PutUint16(b[8:], exp)
+		return b
+	}
+	for d := range uint16(132) {
+		for _, x := range significands {
+			for _, y := range significands {
+				check(t, number(16383, x), number(16383-d, y))
+				check(t, number(16383-d, x), number(16383|1<<15, y))
+			}
+		}
+	}
+	if short == 0 {
+		t.Error("no numbers went the short way")
 	}
 }
 

@@ -337,6 +337,9 @@ func BenchmarkCombine(b *testing.B) {
 			b.Fatal(err)
 		}
 		x, y := make([]byte, 1024*n.Size()), make([]byte, 1024*n.Size())
+		if n.Group == datatype.GroupFloat {
+			x, y = slices.Repeat(encode(n, 1), 1024), slices.Repeat(encode(n, 1), 1024)
+		}
 		b.Run("type="+name, func(b *testing.B) {
 			b.SetBytes(int64(len(x)))
 			b.ReportAllocs()

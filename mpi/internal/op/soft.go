@@ -32,18 +32,16 @@ func (o *soft) Code() Code   { return o.code }
 func (o *soft) Name() string { return o.code.String() }
 func (o *soft) Combine(dst, a, b []byte) {
 	for f, i := o.f, 0; i < len(dst); i += f.Size {
-		x, y := f.Load(a[i:]), f.Load(b[i:])
 		switch o.code {
 		case CodeSum:
-			x = x.Add(y)
+			f.Sum(dst[i:], a[i:], b[i:])
 		case CodeProd:
-			x = x.Mul(y)
+			f.Product(dst[i:], a[i:], b[i:])
 		case CodeMin:
-			x = softMin(x, y)
+			f.Store(dst[i:], softMin(f.Load(a[i:]), f.Load(b[i:])))
 		case CodeMax:
-			x = softMin(x.Neg(), y.Neg()).Neg()
+			f.Store(dst[i:], softMin(f.Load(a[i:]).Neg(), f.Load(b[i:]).Neg()).Neg())
 		}
-		f.Store(dst[i:], x)
 	}
 }
 
