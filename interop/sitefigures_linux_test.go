@@ -18,13 +18,10 @@ import (
 const envFigures = "WEFT_GATEWAY_FIGURES"
 
 // figureWays are how the ranks of two sites reach each other.
-var figureWays = []string{"gateways", gatewaysBBR, "direct", "Open MPI"}
+var figureWays = []string{"gateways", gatewaysCubic, "direct", "Open MPI"}
 
-// gatewaysBy4 is a leg of four associations, each with a congestion window.
-const gatewaysBy4 = "gateways, 4 associations"
-
-// gatewaysBBR is a leg with BBR.
-const gatewaysBBR = "gateways, BBR"
+// gatewaysCubic is a leg with CUBIC in place of BBR.
+const gatewaysCubic = "gateways, CUBIC"
 
 // A figureRow is a pattern over a network.
 type figureRow struct {
@@ -77,13 +74,10 @@ func runWay(t *testing.T, way, wan, cross, pattern string, seed int, counts bool
 		j.env = []string{envPattern + "=" + pattern, "WEFT_TRANSPORT=sctp"}
 		command := []string{os.Args[0]}
 		switch {
-		case way == "gateways" || way == gatewaysBy4 || way == gatewaysBBR:
+		case way == "gateways" || way == gatewaysCubic:
 			j.gateways = 1
-			if way == gatewaysBBR {
-				j.flags = append(j.flags, "-congestion", "bbr")
-			}
-			if way == gatewaysBy4 {
-				j.flags = append(j.flags, "-associations", "4")
+			if way == gatewaysCubic {
+				j.flags = append(j.flags, "-congestion", "cubic")
 			}
 			if counts {
 				script += `i=17; for n in $(echo $WEFT_NET_GATEWAYS | tr , ' '); do ip netns exec $n ` + tool(t, "weft") +
@@ -211,7 +205,7 @@ func TestGatewayFigures(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "| Seconds | network | %s | gateways / direct | BBR / direct | gateways / Open MPI | BBR / Open MPI |\n|---|---|---|---|---|---|---|---|---|---|\n", strings.Join(figureWays, " | "))
+	fmt.Fprintf(&b, "| Seconds | network | %s | gateways / direct | CUBIC / direct | gateways / Open MPI | CUBIC / Open MPI |\n|---|---|---|---|---|---|---|---|---|---|\n", strings.Join(figureWays, " | "))
 	for _, row := range rows {
 		for _, net := range nets {
 			fmt.Fprintf(&b, "| %s | %s |", row.name, net.name)

@@ -39,7 +39,7 @@ const (
 	NewReno Congestion = "newreno"
 	BBR     Congestion = "bbr"
 
-	DefaultCongestion = Cubic
+	DefaultCongestion = BBR
 )
 
 // Algorithm returns it as package sctp has it.

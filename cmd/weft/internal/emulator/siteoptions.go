@@ -113,7 +113,7 @@ func (o *options) siteFlags(fs *flag.FlagSet) {
 	})
 	noted("legs", "with -sites: `pairs` of sites whose gateways have legs, such as 1-2,2-3 (default: all)", o.parseLegs)
 	noted("associations", "with -sites: `number` of associations of each leg in the sites file (default 1)", number(&o.wanLegs))
-	noted("congestion", "with -sites: congestion `control` of each leg in the sites file: bbr, cubic or newreno (default: that of the sites file)", func(s string) error {
+	noted("congestion", "with -sites: congestion `control` of each leg in the sites file: bbr, cubic or newreno (default bbr)", func(s string) error {
 		if o.legCC = s; s != "bbr" && s != "cubic" && s != "newreno" {
 			return errors.New("want bbr, cubic or newreno")
 		}
