@@ -10,8 +10,8 @@ import (
 )
 
 // UpdateItems is Update of items that consist of elements of type e; old may be nil.
-func (w *Window) UpdateItems(ctx context.Context, src datatype.Buffer, old *datatype.Buffer, target, disp, tcount int, ttype *datatype.Type,
-	e *Elem, red op.Reducer) error {
+func (w *Window) UpdateItems(ctx context.Context, src datatype.Buffer, old *datatype.Buffer,
+	target, disp, tcount int, ttype *datatype.Type, e *Elem, red op.Reducer) error {
 	code, err := e.reducer(red)
 	if err != nil {
 		return err
@@ -99,13 +99,15 @@ func (w *Window) wholeElements(e *Elem, types ...*datatype.Type) error {
 
 // PutItems is Put of items, to tcount items of ttype that begin at disp. Each range of bytes that is
 // contiguous on both sides is one transfer.
-func (w *Window) PutItems(ctx context.Context, src datatype.Buffer, target, disp, tcount int, ttype *datatype.Type) error {
+func (w *Window) PutItems(ctx context.Context, src datatype.Buffer,
+	target, disp, tcount int, ttype *datatype.Type) error {
 	return w.typed(src, target, disp, tcount, ttype, AccessWrite,
 		func(b []byte, off int) error { return w.putAt(ctx, b, target, off) })
 }
 
 // GetItems is Get of tcount items of ttype that begin at disp.
-func (w *Window) GetItems(ctx context.Context, dst datatype.Buffer, target, disp, tcount int, ttype *datatype.Type) error {
+func (w *Window) GetItems(ctx context.Context, dst datatype.Buffer,
+	target, disp, tcount int, ttype *datatype.Type) error {
 	return w.typed(dst, target, disp, tcount, ttype, AccessRead,
 		func(b []byte, off int) error { return w.getAt(ctx, b, target, off) })
 }
