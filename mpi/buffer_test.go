@@ -391,3 +391,31 @@ func TestItemsDoNotAllocate(t *testing.T) {
 		}
 	}
 }
+
+// A status counts items of a datatype, and the elements that they are made of.
+func TestStatusCountsItems(t *testing.T) {
+	pair := MustType(TypeStruct([]int{1, 1}, []int{0, 8}, []*Datatype{MustType(TypeOf[float64]()), MustType(TypeOf[int32]())}))
+	none := MustType(TypeContiguous(0, pair))
+	for _, tt := range []struct {
+		bytes           int
+		t               *Datatype
+		items, elements int // -1: ErrCount
+	}{
+		{0, pair, 0, 0}, {24, pair, 2, 4}, {20, pair, -1, 3}, {18, pair, -1, -1}, {0, none, 0, 0}, {4, none, -1, -1},
+	} {
+		st := Status{Bytes: tt.bytes}
+		for _, x := range []struct {
+			name  string
+			count func(*Datatype) (int, error)
+			want  int
+		}{{"items", st.Items, tt.items}, {"elements", st.Elements, tt.elements}} {
+			n, err := x.count(tt.t)
+			if x.want < 0 && !errors.Is(err, ErrCount) || x.want >= 0 && (err != nil || n != x.want) {
+				t.Errorf("%d bytes of %v: %d %s, %v, want %d", tt.bytes, tt.t, n, x.name, err, x.want)
+			}
+			if _, err := x.count(nil); !errors.Is(err, ErrDatatype) {
+				t.Errorf("%s of no datatype: %v", x.name, err)
+			}
+		}
+	}
+}

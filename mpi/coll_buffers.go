@@ -43,7 +43,8 @@ func (c *Comm) Gatherv(ctx context.Context, send, recv Buffer, counts, displs []
 
 // Igatherv starts [Comm.Gatherv] (MPI_Igatherv).
 func (c *Comm) Igatherv(send, recv Buffer, counts, displs []int, root int) (*Request, error) {
-	return start(c.gathervCall(context.Background(), CollGatherv, checkBuffers(&send, &recv), counts, displs, root))
+	b := checkBuffers(&send, &recv)
+	return start(c.gathervCall(context.Background(), CollGatherv, b, counts, displs, root))
 }
 
 // GathervInit prepares [Comm.Igatherv] (MPI_Gatherv_init).
@@ -73,7 +74,8 @@ func (c *Comm) Scatterv(ctx context.Context, send, recv Buffer, counts, displs [
 
 // Iscatterv starts [Comm.Scatterv] (MPI_Iscatterv).
 func (c *Comm) Iscatterv(send, recv Buffer, counts, displs []int, root int) (*Request, error) {
-	return start(c.gathervCall(context.Background(), CollScatterv, checkBuffers(&send, &recv), counts, displs, root))
+	b := checkBuffers(&send, &recv)
+	return start(c.gathervCall(context.Background(), CollScatterv, b, counts, displs, root))
 }
 
 // ScattervInit prepares [Comm.Iscatterv] (MPI_Scatterv_init).
@@ -127,16 +129,99 @@ func (c *Comm) AlltoallInit(send, recv Buffer) (*Persistent, error) {
 }
 
 // Alltoallv is the function [Alltoallv] of what send and recv describe (MPI_Alltoallv).
-func (c *Comm) Alltoallv(ctx context.Context, send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int) error {
+func (c *Comm) Alltoallv(
+	ctx context.Context, send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int,
+) error {
 	return finish(c.alltoallvCall(ctx, checkBuffers(&send, &recv), scounts, sdispls, rcounts, rdispls))
 }
 
 // Ialltoallv starts [Comm.Alltoallv] (MPI_Ialltoallv).
-func (c *Comm) Ialltoallv(send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int) (*Request, error) {
-	return start(c.alltoallvCall(context.Background(), checkBuffers(&send, &recv), scounts, sdispls, rcounts, rdispls))
+func (c *Comm) Ialltoallv(
+	send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int,
+) (*Request, error) {
+	b := checkBuffers(&send, &recv)
+	return start(c.alltoallvCall(context.Background(), b, scounts, sdispls, rcounts, rdispls))
 }
 
 // AlltoallvInit prepares [Comm.Ialltoallv] (MPI_Alltoallv_init).
-func (c *Comm) AlltoallvInit(send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int) (*Persistent, error) {
-	return prepare(c, func(c *Comm) (*Request, error) { return c.Ialltoallv(send, scounts, sdispls, recv, rcounts, rdispls) })
+func (c *Comm) AlltoallvInit(
+	send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int,
+) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) {
+		return c.Ialltoallv(send, scounts, sdispls, recv, rcounts, rdispls)
+	})
+}
+
+// NeighborAllgather is the function [NeighborAllgather] of what send and recv describe, with the topology of c
+// (MPI_Neighbor_allgather). Without one it returns ErrTopology.
+func (c *Comm) NeighborAllgather(ctx context.Context, send, recv Buffer) error {
+	return finish(neighborAllgather(ctx, c.topology, checkBuffers(&send, &recv)))
+}
+
+// IneighborAllgather starts [Comm.NeighborAllgather] (MPI_Ineighbor_allgather).
+func (c *Comm) IneighborAllgather(send, recv Buffer) (*Request, error) {
+	return start(neighborAllgather(context.Background(), c.topology, checkBuffers(&send, &recv)))
+}
+
+// NeighborAllgatherInit prepares [Comm.IneighborAllgather] (MPI_Neighbor_allgather_init).
+func (c *Comm) NeighborAllgatherInit(send, recv Buffer) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return c.IneighborAllgather(send, recv) })
+}
+
+// NeighborAllgatherv is the function [NeighborAllgatherv] of what send and recv describe, with the topology of c
+// (MPI_Neighbor_allgatherv). Without one it returns ErrTopology.
+func (c *Comm) NeighborAllgatherv(ctx context.Context, send, recv Buffer, counts, displs []int) error {
+	return finish(neighborAllgatherv(ctx, c.topology, checkBuffers(&send, &recv), counts, displs))
+}
+
+// IneighborAllgatherv starts [Comm.NeighborAllgatherv] (MPI_Ineighbor_allgatherv).
+func (c *Comm) IneighborAllgatherv(send, recv Buffer, counts, displs []int) (*Request, error) {
+	return start(neighborAllgatherv(context.Background(), c.topology, checkBuffers(&send, &recv), counts, displs))
+}
+
+// NeighborAllgathervInit prepares [Comm.IneighborAllgatherv] (MPI_Neighbor_allgatherv_init).
+func (c *Comm) NeighborAllgathervInit(send, recv Buffer, counts, displs []int) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return c.IneighborAllgatherv(send, recv, counts, displs) })
+}
+
+// NeighborAlltoall is the function [NeighborAlltoall] of what send and recv describe, with the topology of c
+// (MPI_Neighbor_alltoall). Without one it returns ErrTopology.
+func (c *Comm) NeighborAlltoall(ctx context.Context, send, recv Buffer) error {
+	return finish(neighborAlltoall(ctx, c.topology, checkBuffers(&send, &recv)))
+}
+
+// IneighborAlltoall starts [Comm.NeighborAlltoall] (MPI_Ineighbor_alltoall).
+func (c *Comm) IneighborAlltoall(send, recv Buffer) (*Request, error) {
+	return start(neighborAlltoall(context.Background(), c.topology, checkBuffers(&send, &recv)))
+}
+
+// NeighborAlltoallInit prepares [Comm.IneighborAlltoall] (MPI_Neighbor_alltoall_init).
+func (c *Comm) NeighborAlltoallInit(send, recv Buffer) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return c.IneighborAlltoall(send, recv) })
+}
+
+// NeighborAlltoallv is the function [NeighborAlltoallv] of what send and recv describe, with the topology of c
+// (MPI_Neighbor_alltoallv). Without one it returns ErrTopology.
+func (c *Comm) NeighborAlltoallv(
+	ctx context.Context, send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int,
+) error {
+	b := checkBuffers(&send, &recv)
+	return finish(neighborAlltoallv(ctx, c.topology, b, scounts, sdispls, rcounts, rdispls))
+}
+
+// IneighborAlltoallv starts [Comm.NeighborAlltoallv] (MPI_Ineighbor_alltoallv).
+func (c *Comm) IneighborAlltoallv(
+	send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int,
+) (*Request, error) {
+	b := checkBuffers(&send, &recv)
+	return start(neighborAlltoallv(context.Background(), c.topology, b, scounts, sdispls, rcounts, rdispls))
+}
+
+// NeighborAlltoallvInit prepares [Comm.IneighborAlltoallv] (MPI_Neighbor_alltoallv_init).
+func (c *Comm) NeighborAlltoallvInit(
+	send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int,
+) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) {
+		return c.IneighborAlltoallv(send, scounts, sdispls, recv, rcounts, rdispls)
+	})
 }

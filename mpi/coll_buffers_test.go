@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -263,5 +264,104 @@ func TestBcastOfItems(t *testing.T) {
 		if err != nil {
 			t.Errorf("%d items: %v", n, err)
 		}
+	}
+}
+
+// Neighbour collectives of items, in a line whose ends have one neighbour: its block is not changed.
+func TestNeighborCollectivesOfItems(t *testing.T) {
+	err := RunLocal(t.Context(), 4, func(ctx context.Context, w *World) error {
+		me := w.Rank()
+		line, err := NewCart(ctx, w.Comm(), []int{4}, []bool{false})
+		if err != nil {
+			return err
+		}
+		c := line.Comm()
+		if err := w.Comm().NeighborAlltoall(ctx, Buffer{}, Buffer{}); !errors.Is(err, ErrTopology) {
+			return fmt.Errorf("without a topology: %w", err)
+		}
+		numbers := func(from, to int) []int32 { return []int32{int32(100*from + 10*to), 1, 2} }
+		peers := []int{me - 1, me + 1} // the blocks
+		counts := []int{1, 1}
+		for _, ss := range itemShapes() {
+			for _, rs := range itemShapes() {
+				for op := range 4 {
+					for form := range 3 {
+						all, v := op >= 2, op%2 == 1 // a block for each neighbour; counts and displacements
+						if v && (ss.step == 1 || rs.step == 1) {
+							continue // interleaved items must not lie on one another
+						}
+						places := []int{0, 1}
+						room := 2
+						if v {
+							places, room = []int{3, 1}, 4
+						}
+						smem, rmem, want := ss.memory(room), rs.memory(room), rs.memory(room)
+						send, recv := Items(smem, room, ss.typ), Items(rmem, room, rs.typ)
+						for i, p := range peers {
+							if all {
+								ss.set(smem, places[i], numbers(me, p))
+							}
+							if p < 0 || p > 3 {
+								continue
+							}
+							if all {
+								rs.set(want, places[i], numbers(p, me))
+							} else {
+								rs.set(want, places[i], numbers(p, 0))
+							}
+						}
+						if !all {
+							ss.set(smem, 0, numbers(me, 0))
+							send = Items(smem, 1, ss.typ)
+						}
+						var q *Request
+						var p *Persistent
+						var err error
+						switch 3*op + form {
+						case 0:
+							err = c.NeighborAllgather(ctx, send, recv)
+						case 1:
+							q, err = c.IneighborAllgather(send, recv)
+						case 2:
+							p, err = c.NeighborAllgatherInit(send, recv)
+						case 3:
+							err = c.NeighborAllgatherv(ctx, send, recv, counts, places)
+						case 4:
+							q, err = c.IneighborAllgatherv(send, recv, counts, places)
+						case 5:
+							p, err = c.NeighborAllgathervInit(send, recv, counts, places)
+						case 6:
+							err = c.NeighborAlltoall(ctx, send, recv)
+						case 7:
+							q, err = c.IneighborAlltoall(send, recv)
+						case 8:
+							p, err = c.NeighborAlltoallInit(send, recv)
+						case 9:
+							err = c.NeighborAlltoallv(ctx, send, counts, places, recv, counts, places)
+						case 10:
+							q, err = c.IneighborAlltoallv(send, counts, places, recv, counts, places)
+						default:
+							p, err = c.NeighborAlltoallvInit(send, counts, places, recv, counts, places)
+						}
+						if err == nil && p != nil {
+							q, err = p.Start()
+						}
+						if err == nil && q != nil {
+							_, err = q.Wait(ctx)
+						}
+						if err == nil && !slices.Equal(rmem, want) {
+							err = fmt.Errorf("received %v, want %v", rmem, want)
+						}
+						if err != nil {
+							return fmt.Errorf("rank %d: operation %d, form %d, of %s items to %s ones: %w", me, op, form, ss.name, rs.name, err)
+						}
+					}
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // neighbours' data is there; until then send and recv belong to the call. Errors to test for:
 // ErrTopology, ErrCount, ErrOverlap, ErrTypeMismatch, [RankError].
 func NeighborAllgather[T Element](ctx context.Context, t Topology, send, recv []T) error {
-	return finish(neighborAllgather(ctx, t, send, recv))
+	return finish(neighborAllgather(ctx, t, check(send, recv)))
 }
 
 // NeighborAllgatherv is NeighborAllgather with blocks of counts[i] elements at displs[i] of recv;
@@ -21,7 +21,7 @@ func NeighborAllgather[T Element](ctx context.Context, t Topology, send, recv []
 // neighbours' data is there; until then send and recv belong to the call. Errors to test for:
 // ErrTopology, ErrCount, ErrOverlap, ErrTypeMismatch, [RankError].
 func NeighborAllgatherv[T Element](ctx context.Context, t Topology, send, recv []T, counts, displs []int) error {
-	return finish(neighborAllgatherv(ctx, t, send, recv, counts, displs))
+	return finish(neighborAllgatherv(ctx, t, check(send, recv), counts, displs))
 }
 
 // NeighborAlltoall sends the ith block of send to the ith target, and stores what comes from the
@@ -29,7 +29,7 @@ func NeighborAllgatherv[T Element](ctx context.Context, t Topology, send, recv [
 // blocks until all neighbours' data is there; until then send and recv belong to the call. Errors
 // to test for: ErrTopology, ErrCount, ErrOverlap, ErrTypeMismatch, [RankError].
 func NeighborAlltoall[T Element](ctx context.Context, t Topology, send, recv []T) error {
-	return finish(neighborAlltoall(ctx, t, send, recv))
+	return finish(neighborAlltoall(ctx, t, check(send, recv)))
 }
 
 // NeighborAlltoallv is NeighborAlltoall with blocks of scounts[i] elements at sdispls[i] of send,
@@ -40,77 +40,75 @@ func NeighborAlltoall[T Element](ctx context.Context, t Topology, send, recv []T
 func NeighborAlltoallv[T Element](
 	ctx context.Context, t Topology, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int,
 ) error {
-	return finish(neighborAlltoallv(ctx, t, send, scounts, sdispls, recv, rcounts, rdispls))
+	return finish(neighborAlltoallv(ctx, t, check(send, recv), scounts, sdispls, rcounts, rdispls))
 }
 
 // IneighborAllgather starts [NeighborAllgather] (MPI_Ineighbor_allgather).
 func IneighborAllgather[T Element](t Topology, send, recv []T) (*Request, error) {
-	return start(neighborAllgather(context.Background(), t, send, recv))
+	return start(neighborAllgather(context.Background(), t, check(send, recv)))
 }
 
 // IneighborAllgatherv starts [NeighborAllgatherv] (MPI_Ineighbor_allgatherv).
 func IneighborAllgatherv[T Element](t Topology, send, recv []T, counts, displs []int) (*Request, error) {
-	return start(neighborAllgatherv(context.Background(), t, send, recv, counts, displs))
+	return start(neighborAllgatherv(context.Background(), t, check(send, recv), counts, displs))
 }
 
 // IneighborAlltoall starts [NeighborAlltoall] (MPI_Ineighbor_alltoall).
 func IneighborAlltoall[T Element](t Topology, send, recv []T) (*Request, error) {
-	return start(neighborAlltoall(context.Background(), t, send, recv))
+	return start(neighborAlltoall(context.Background(), t, check(send, recv)))
 }
 
 // IneighborAlltoallv starts [NeighborAlltoallv] (MPI_Ineighbor_alltoallv).
 func IneighborAlltoallv[T Element](
 	t Topology, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int,
 ) (*Request, error) {
-	return start(neighborAlltoallv(context.Background(), t, send, scounts, sdispls, recv, rcounts, rdispls))
+	return start(neighborAlltoallv(context.Background(), t, check(send, recv), scounts, sdispls, rcounts, rdispls))
 }
 
-func neighborAllgather[T Element](ctx context.Context, t Topology, send, recv []T) (*collective, error) {
-	return prepareNeighbor(ctx, t, check(send, recv), func(out, in *neighborSide) error {
-		out.whole(len(send))
-		return in.even(len(send), len(recv))
+func neighborAllgather(ctx context.Context, t Topology, b checked) (*collective, error) {
+	return prepareNeighbor(ctx, t, b, func(k *collective, out, in *neighborSide) error {
+		out.whole(len(b.send))
+		return in.even(len(b.send), len(b.recv))
 	})
 }
 
-func neighborAllgatherv[T Element](
-	ctx context.Context, t Topology, send, recv []T, counts, displs []int,
-) (*collective, error) {
-	return prepareNeighbor(ctx, t, check(send, recv), func(out, in *neighborSide) error {
-		out.whole(len(send))
-		return in.given(counts, displs, len(recv))
+func neighborAllgatherv(ctx context.Context, t Topology, b checked, counts, displs []int) (*collective, error) {
+	return prepareNeighbor(ctx, t, b, func(k *collective, out, in *neighborSide) error {
+		out.whole(len(b.send))
+		return in.given(counts, displs, k.units[1], len(b.recv))
 	})
 }
 
-func neighborAlltoall[T Element](ctx context.Context, t Topology, send, recv []T) (*collective, error) {
-	return prepareNeighbor(ctx, t, check(send, recv), func(out, in *neighborSide) error {
+func neighborAlltoall(ctx context.Context, t Topology, b checked) (*collective, error) {
+	return prepareNeighbor(ctx, t, b, func(k *collective, out, in *neighborSide) error {
 		n := 0
 		if len(out.peers) > 0 {
-			n = len(send) / len(out.peers)
+			n = len(b.send) / len(out.peers)
 		} else if len(in.peers) > 0 {
-			n = len(recv) / len(in.peers)
+			n = len(b.recv) / len(in.peers)
 		}
-		if err := out.even(n, len(send)); err != nil {
+		if err := out.even(n, len(b.send)); err != nil {
 			return err
 		}
-		return in.even(n, len(recv))
+		return in.even(n, len(b.recv))
 	})
 }
 
-func neighborAlltoallv[T Element](
-	ctx context.Context, t Topology, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int,
+func neighborAlltoallv(
+	ctx context.Context, t Topology, b checked, scounts, sdispls, rcounts, rdispls []int,
 ) (*collective, error) {
-	return prepareNeighbor(ctx, t, check(send, recv), func(out, in *neighborSide) error {
-		if err := out.given(scounts, sdispls, len(send)); err != nil {
+	return prepareNeighbor(ctx, t, b, func(k *collective, out, in *neighborSide) error {
+		if err := out.given(scounts, sdispls, k.units[0], len(b.send)); err != nil {
 			return err
 		}
-		return in.given(rcounts, rdispls, len(recv))
+		return in.given(rcounts, rdispls, k.units[1], len(b.recv))
 	})
 }
 
 // neighborSide is what a rank sends, or receives, in a neighbour collective.
 type neighborSide struct {
 	peers, flow []int
-	count, at   []int // blocks, in elements
+	count, at   []int // blocks, in bytes
 }
 
 // whole lets all blocks be the whole buffer.
@@ -120,10 +118,10 @@ func (s *neighborSide) whole(n int) {
 	}
 }
 
-// even makes blocks of n elements in a row.
+// even makes blocks of n bytes in a row.
 func (s *neighborSide) even(n, length int) error {
 	if n*len(s.peers) != length {
-		return fmt.Errorf("%w: %d elements for %d neighbours with %d each", ErrCount, length, len(s.peers), n)
+		return fmt.Errorf("%w: %d bytes for %d neighbours with %d each", ErrCount, length, len(s.peers), n)
 	}
 	for i := range s.peers {
 		s.count, s.at = append(s.count, n), append(s.at, i*n)
@@ -131,8 +129,9 @@ func (s *neighborSide) even(n, length int) error {
 	return nil
 }
 
-// given makes blocks as the caller says.
-func (s *neighborSide) given(counts, displs []int, length int) error {
+// given makes blocks as the caller says, in elements of unit bytes.
+func (s *neighborSide) given(counts, displs []int, unit, length int) error {
+	length /= unit
 	if len(counts) != len(s.peers) || displs != nil && len(displs) != len(s.peers) {
 		return fmt.Errorf("%w: %d counts and %d displacements for %d neighbours", ErrCount, len(counts), len(displs), len(s.peers))
 	}
@@ -145,16 +144,30 @@ func (s *neighborSide) given(counts, displs []int, length int) error {
 		if n < 0 || at < 0 || n > length || at > length-n {
 			return fmt.Errorf("%w: block of neighbour %d is %d elements at %d of %d", ErrCount, i, n, at, length)
 		}
-		s.count, s.at = append(s.count, n), append(s.at, at)
+		s.count, s.at = append(s.count, n*unit), append(s.at, at*unit)
 		next = at + n
 	}
 	return nil
 }
 
+// layout returns the blocks, without those of ProcNull.
+func (s *neighborSide) layout() *coll.Layout {
+	l := new(coll.Layout)
+	for i, peer := range s.peers {
+		if peer != ProcNull {
+			l.Counts, l.Displs = append(l.Counts, s.count[i]), append(l.Displs, s.at[i])
+		}
+	}
+	return l
+}
+
 // prepareNeighbor begins a neighbour collective; lay lays out the blocks.
 func prepareNeighbor(
-	ctx context.Context, t Topology, b checked, lay func(out, in *neighborSide) error,
+	ctx context.Context, t Topology, b checked, lay func(k *collective, out, in *neighborSide) error,
 ) (*collective, error) {
+	if t == nil {
+		return nil, fmt.Errorf("%w: none", ErrTopology)
+	}
 	c := t.Comm()
 	k, err := c.prepare(ctx, collNeighbor, b, 0)
 	second := c.coll.nextTag() // of the second flow
@@ -164,8 +177,11 @@ func prepareNeighbor(
 	out, in := new(neighborSide), new(neighborSide)
 	in.peers, out.peers = t.Neighbors()
 	in.flow, out.flow = t.flows()
-	if err := lay(out, in); err != nil {
+	if err := lay(k, out, in); err != nil {
 		return k.refuse(err)
+	}
+	if k.into != nil {
+		k.RecvLayout = in.layout()
 	}
 	if coll.Overlap(b.send, b.recv) {
 		return k.refuse(ErrOverlap)
@@ -182,8 +198,8 @@ func (k *collective) exchange(out, in *neighborSide, tags [2]int) error {
 			continue
 		}
 		k.comm.tag = tags[in.flow[i]]
-		at := in.at[i] * k.Elem
-		if err := k.StartRecv(k.RecvBuf[at:at+in.count[i]*k.Elem], peer); err != nil {
+		at := in.at[i]
+		if err := k.StartRecv(k.RecvBuf[at:at+in.count[i]], peer); err != nil {
 			return err
 		}
 	}
@@ -192,8 +208,8 @@ func (k *collective) exchange(out, in *neighborSide, tags [2]int) error {
 			continue
 		}
 		k.comm.tag = tags[out.flow[i]]
-		at := out.at[i] * k.Elem
-		if err := k.StartSend(k.SendBuf[at:at+out.count[i]*k.Elem], peer); err != nil {
+		at := out.at[i]
+		if err := k.StartSend(k.SendBuf[at:at+out.count[i]], peer); err != nil {
 			return err
 		}
 	}

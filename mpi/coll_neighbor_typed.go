@@ -41,10 +41,10 @@ func neighborAlltoallw(ctx context.Context, t Topology, b checked, to, from *typ
 	if err := from.measure(k.RecvBuf, len(in.peers)); err != nil {
 		return k.refuse(err)
 	}
-	if err := out.given(to.lens, nil, total(to.lens)); err != nil {
+	if err := out.given(to.lens, nil, 1, total(to.lens)); err != nil {
 		return k.refuse(err)
 	}
-	if err := in.given(from.lens, nil, total(from.lens)); err != nil {
+	if err := in.given(from.lens, nil, 1, total(from.lens)); err != nil {
 		return k.refuse(err)
 	}
 	k.run = func(k *collective) error {

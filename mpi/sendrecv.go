@@ -79,7 +79,9 @@ func (c *Comm) IsendrecvReplace(b Buffer, dst, stag, src, rtag int) (*Request, e
 
 // isendrecv starts the send and the receive: first the send, since that may fail, and a receive
 // that has matched cannot be undone. With copies, send is sent from a copy.
-func (c *Comm) isendrecv(name string, copies bool, send *Buffer, dst, stag int, recv *Buffer, src, rtag int) (*Request, error) {
+func (c *Comm) isendrecv(
+	name string, copies bool, send *Buffer, dst, stag int, recv *Buffer, src, rtag int,
+) (*Request, error) {
 	if err := c.checkBoth(send, stag, recv, src, rtag); err != nil {
 		return nil, c.raise(err)
 	}

@@ -46,6 +46,33 @@ func Count[T Element](st Status) (n int, err error) {
 	return st.Bytes / size, nil
 }
 
+// Items returns how many whole items of t the message of st holds (MPI_Get_count). If it holds a part
+// of one too, err is ErrCount (MPI: MPI_UNDEFINED); if t is nil, ErrDatatype.
+func (st Status) Items(t *Datatype) (n int, err error) {
+	if t == nil {
+		return 0, fmt.Errorf("%w: nil", ErrDatatype)
+	}
+	n, whole := t.rt.Items(st.Bytes)
+	if !whole {
+		return 0, fmt.Errorf("%w: %d bytes hold no whole number of items of %v", ErrCount, st.Bytes, t)
+	}
+	return n, nil
+}
+
+// Elements returns how many elements of Go types, of which t is made, the message of st holds, also
+// those of an item of which only a part came (MPI_Get_elements). If it ends within an element, err is
+// ErrCount; if t is nil, ErrDatatype.
+func (st Status) Elements(t *Datatype) (n int, err error) {
+	if t == nil {
+		return 0, fmt.Errorf("%w: nil", ErrDatatype)
+	}
+	n, whole := t.rt.Elements(st.Bytes)
+	if !whole {
+		return 0, fmt.Errorf("%w: %d bytes of %v end within an element", ErrCount, st.Bytes, t)
+	}
+	return n, nil
+}
+
 func checkTag(tag int) error {
 	if tag < 0 || tag > TagUB {
 		return fmt.Errorf("%w: %d", ErrTag, tag)

@@ -76,12 +76,11 @@ func (c *Comm) sendrecvPacked(
 
 // BeginSendItems is BeginSend of items. With a copy the memory of the items is free at once.
 func (c *Comm) BeginSendItems(r *Request, mode SendMode, copies bool, x *datatype.Items, dst, tag int) error {
-	b, own := []byte(nil), (*bufpool.Buffer)(nil)
+	packed := x.Packed
 	if copies {
-		b, own = x.Copied()
-	} else {
-		b, own = x.Packed()
+		packed = x.Copied
 	}
+	b, own := packed()
 	if own != nil {
 		r.packed = newPackedCopy(nil, b, own)
 	}
