@@ -90,7 +90,7 @@ func encode(n *datatype.Named, v int) []byte {
 		return encodeFloat(n.Format, n.Size(), v)
 	}
 	b := make([]byte, 16)
-	storeInt128(b, uint64(v>>63), uint64(v))
+	storeInt128(b, uint64(int64(v)>>63), uint64(v))
 	if !littleEndian {
 		return b[16-n.Size():]
 	}

@@ -19,7 +19,7 @@ const (
 	userBlock = 64 << 10
 	// MaxUserSpan bounds the bytes from the first to the last of one item of an ItemsFunc, two of
 	// which are laid out in memory.
-	MaxUserSpan = 1 << 30
+	MaxUserSpan = 1 << 28
 )
 
 // UserItems is an operator that is a function on items of a datatype. Operands are packed items;
