@@ -147,7 +147,9 @@ func understood(f *sites.File) *checked {
 		}
 	}
 	for _, l := range f.Legs {
-		c.Legs = append(c.Legs, checkedLeg{[2]string{l.A.Name, l.B.Name}, l.KeyFile, l.Associations, l.Rate, string(l.Congestion)})
+		c.Legs = append(c.Legs, checkedLeg{
+			[2]string{l.A.Name, l.B.Name}, l.KeyFile, l.Associations, l.Rate, string(l.Congestion),
+		})
 		tryKey(l.KeyFile)
 	}
 	for _, k := range f.Classes {
