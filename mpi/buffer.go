@@ -1,6 +1,10 @@
 package mpi
 
-import "github.com/weftstack/weft/mpi/internal/datatype"
+import (
+	"fmt"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
+)
 
 // A Buffer is memory with a description of what is in it, as the triple of buffer, count and
 // datatype in MPI (MPI-4.1, Section 3.2.2): what the methods of [Comm] send and receive. The generic
@@ -47,4 +51,16 @@ func (b *Buffer) check(tag int) error {
 		return b.err
 	}
 	return checkTag(tag)
+}
+
+// String describes b, not what is in it (MPI-4.1, Section 3.2.2).
+func (b Buffer) String() string {
+	switch x := &b.items; {
+	case b.err != nil:
+		return fmt.Sprintf("no buffer: %v", b.err)
+	case x.Dense():
+		return fmt.Sprintf("buffer of %d bytes", len(x.Mem))
+	default:
+		return fmt.Sprintf("buffer of %d items of %v", x.Gaps.Count, x.Gaps.Type)
+	}
 }

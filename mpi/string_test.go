@@ -75,6 +75,7 @@ func TestHandlesPrintShort(t *testing.T) {
 		handles = append(handles, win, f, s, p, bar, ps, pr, cart, graph, typ, gr, gr.Request())
 		gr.Complete(Status{}, nil)
 		handles = append(handles, gr, new(Profile), NewTracer(new(bytes.Buffer)))
+		handles = append(handles, Elements(make([]int32, 100_000)), Buffer{}, Items(make([]int32, 1), 2, typ))
 		if c.Rank() == 0 { // others print meanwhile what they use
 			testenv.CheckHandles(t, handles, "Tuning", "Contents", "ErrorCode")
 		}
