@@ -36,7 +36,7 @@ func lossyConfig(seed int) *Config {
 // Nothing is lost, repeated or reordered within a stream, whatever the network
 // does to the packets.
 func TestThousandLossyTransfers(t *testing.T) {
-	seeds := 1000
+	seeds := withRace(1000, 200)
 	if testing.Short() {
 		seeds = 100
 	}

@@ -10,11 +10,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/timer"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
 )
+
+// withRace returns how many repetitions there are: few with the race detector, which is slow and finds
+// nothing in what one goroutine does alone.
+func withRace(all, few int) int {
+	if testenv.Race {
+		return few
+	}
+	return all
+}
 
 // pair is two associations, or a client and a listener that becomes one, joined
 // by a queue of packets with a clock of its own. Nothing runs by itself: a test
