@@ -23,7 +23,8 @@ func gappy(n, block, stride, first int) ([]int32, *Datatype) {
 	return mem, t
 }
 
-// checkGappy checks that memory as gappy returns it holds that, up to n numbers of which the last were not received.
+// checkGappy checks memory of gappy: the first got numbers are those from first on, the rest up to n
+// were not received and are those from old on, and the gaps are untouched.
 func checkGappy(mem []int32, n, got, block, stride, first, old int) error {
 	want, _ := gappy(n, block, stride, first)
 	for i := got; i < n; i++ {

@@ -3,8 +3,8 @@ package mpi
 import "context"
 
 // Collectives that move data, of what Buffers describe. Their generic functions say what they do;
-// counts and displacements are in items of the Buffer, whose gaps and whose items outside the blocks
-// stay as they are. The datatypes of the ranks may differ in layout.
+// counts and displacements are in items of the Buffer. Gaps, and items outside the blocks, stay as they
+// are. The datatypes of the ranks may differ in layout.
 
 // Bcast is the function [Bcast] of what b describes (MPI_Bcast).
 func (c *Comm) Bcast(ctx context.Context, b Buffer, root int) error {

@@ -267,7 +267,8 @@ func TestBcastOfItems(t *testing.T) {
 	}
 }
 
-// Neighbour collectives of items, in a line whose ends have one neighbour: its block is not changed.
+// Neighbour collectives of items, in a line of ranks. The ends have one neighbour; the block of the missing
+// one is not changed.
 func TestNeighborCollectivesOfItems(t *testing.T) {
 	err := RunLocal(t.Context(), 4, func(ctx context.Context, w *World) error {
 		me := w.Rank()

@@ -57,7 +57,7 @@ type Gateway struct {
 	LAN, WAN *sctp.Transport
 }
 
-// New makes sites, of which each has a leg to the next one, and starts the gateways. It must be closed.
+// New makes a row of sites, with a leg from each to the next one, and starts the gateways. It must be closed.
 func New(t testing.TB, seed uint64, sites, gateways int) *World {
 	return NewWith(t, seed, sites, gateways, true, nil)
 }
