@@ -117,6 +117,9 @@ func TestWinEngineAddresses(t *testing.T) {
 		if !bytes.Equal(all, want) {
 			return errors.New("a request that was refused has changed memory")
 		}
+		if err := w.Fence(ctx, 0); err != nil { // the peer's Put has been refused, too
+			return err
+		}
 		if _, err := w.Attach(all[:150]); err != nil { // the place is free again
 			return err
 		}
