@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
 )
@@ -38,6 +39,18 @@ func Items[T Element](buf []T, count int, t *Datatype) Buffer {
 	}
 	var b Buffer
 	b.items, b.err = datatype.ItemsOf(datatype.Buffer{Mem: datatype.In(mem), Count: count, Type: t.typ()})
+	return b
+}
+
+// ItemsAt returns count items of t at an address as a Buffer, for memory that is no Go slice, such as that
+// of a C library: displacements of t, also negative ones, count from base. A nil base stands for address 0:
+// displacements are addresses (MPI-4.1, Section 5.1.11: MPI_BOTTOM). All memory that t describes must be
+// the caller's and stay in place until the operation is over; it is not checked. Go memory must be of one
+// heap object, and base point into it. Calls with it return ErrDatatype if t is nil or count negative, and
+// ErrBuffer if base is nil and there is data in the first 4096 bytes of memory.
+func ItemsAt(base unsafe.Pointer, count int, t *Datatype) Buffer {
+	var b Buffer
+	b.items, b.err = datatype.ItemsAt(base, count, t.typ())
 	return b
 }
 

@@ -21,6 +21,8 @@ var (
 	// ErrCount is returned when buffer lengths do not fit the operation
 	// (MPI_ERR_COUNT).
 	ErrCount = mpierr.ErrCount
+	// ErrBuffer is returned for memory that cannot be a buffer (MPI_ERR_BUFFER).
+	ErrBuffer = mpierr.ErrBuffer
 	// ErrOverlap is returned when buffers that must be apart overlap (MPI_ERR_BUFFER). The
 	// same memory as send and receive buffer is the in-place form (MPI_IN_PLACE).
 	ErrOverlap = mpierr.ErrOverlap

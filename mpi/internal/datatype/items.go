@@ -1,6 +1,12 @@
 package datatype
 
-import "github.com/weftstack/weft/internal/bufpool"
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/weftstack/weft/internal/bufpool"
+	"github.com/weftstack/weft/mpi/internal/mpierr"
+)
 
 // Items are what an operation sends or receives: the memory of elements in a row, or a buffer with
 // gaps.
@@ -23,6 +29,28 @@ func ItemsOf(x Buffer) (Items, error) {
 		it.Gaps = x
 	}
 	return it, nil
+}
+
+// firstPage is the bytes of memory from address 0 on that no process has.
+const firstPage = 4096
+
+// ItemsAt returns count items of t at an address, of which offset 0 of the datatype is: memory that is
+// Go's, or is not. What the datatype says is not checked, but that a nil base, which is MPI_BOTTOM, has
+// no data in the first page; else the error is mpierr.ErrBuffer.
+func ItemsAt(base unsafe.Pointer, count int, t *Type) (Items, error) {
+	x := Buffer{Count: count, Type: t}
+	size, lo, hi, err := t.reach(count)
+	if err != nil {
+		return Items{}, err
+	}
+	switch {
+	case size == 0:
+	case base == nil && lo < firstPage:
+		return Items{}, fmt.Errorf("%w: nil, with %d items of %v", mpierr.ErrBuffer, count, t)
+	case base != nil: // a slice keeps Go memory alive
+		x.Mem = Memory{slice: unsafe.Slice((*byte)(unsafe.Add(base, lo)), hi-lo), begin: -lo, bound: true}
+	}
+	return ItemsOf(x)
 }
 
 // Dense reports whether the data is one run of memory.

@@ -144,6 +144,7 @@ var sentinels = []struct {
 	{ErrTuning, ClassInfo}, {ErrLimit, ClassNoMem}, {ErrCanceled, ClassRequest}, {ErrMessage, ClassRequest},
 	{ErrFinalized, ClassOther}, {ErrInitialized, ClassOther}, {ErrGoexit, ClassOther}, {ErrAuth, ClassOther},
 	{ErrProtocol, ClassIntern}, {context.Canceled, ClassPending}, {context.DeadlineExceeded, ClassPending},
+	{ErrBuffer, ClassBuffer},
 }
 
 // ClassOf returns the class of err: that of the Code, the error of this package or the

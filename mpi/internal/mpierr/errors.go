@@ -12,6 +12,7 @@ var (
 	ErrTag       = errors.New("mpi: tag out of range")
 	ErrType      = errors.New("mpi: element type holds pointers")
 	ErrCount     = errors.New("mpi: buffer length does not fit the operation")
+	ErrBuffer    = errors.New("mpi: bad buffer")
 	ErrOverlap   = errors.New("mpi: buffers overlap")
 	ErrOp        = errors.New("mpi: operator not allowed here")
 	ErrDatatype  = errors.New("mpi: bad datatype")
