@@ -35,6 +35,7 @@ type Type struct {
 	values Sig
 	made   *Contents // how it was made
 	named  *Named    // the predefined datatype of C or Fortran that it is
+	base   *Type     // the predefined datatype of all its elements; nil for several
 }
 
 // Of returns the datatype of one T. It returns mpierr.ErrType if T holds pointers.
@@ -48,6 +49,7 @@ func Of[T any]() (*Type, error) {
 	t := &Type{root: run(0, n), size: n, ub: n, tub: n, align: int(unsafe.Alignof(v)),
 		sig: basicSignature(LayoutOf(reflect.TypeFor[T]())), values: sig}
 	t.made = &Contents{Combiner: CombinerNamed, Go: reflect.TypeFor[T](), Named: t}
+	t.base = t
 	return t, nil
 }
 
@@ -82,6 +84,15 @@ func (t *Type) TrueBounds() (lb, ub int) { return t.tlb, t.tub }
 
 // Align returns the alignment of the strictest element of an item, at least 1.
 func (t *Type) Align() int { return max(t.align, 1) }
+
+// Base returns the predefined datatype, or that of a Go type, of which all elements of t are; nil if there are
+// several, or t is (MPI-4.1, Section 12.3.4: what a derived datatype of an update consists of).
+func (t *Type) Base() *Type {
+	if t == nil {
+		return nil
+	}
+	return t.base
+}
 
 // Values returns the signature of the values of an item, in messages.
 func (t *Type) Values() Sig { return t.values }
