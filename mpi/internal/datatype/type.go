@@ -3,7 +3,6 @@ package datatype
 import (
 	"fmt"
 	"reflect"
-	"unsafe"
 
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
@@ -35,7 +34,6 @@ type Type struct {
 	values Sig
 	made   *Contents // how it was made
 	named  *Named    // the predefined datatype of C or Fortran that it is
-	base   *Type     // the predefined datatype of all its elements; nil for several
 }
 
 // Of returns the datatype of one T. It returns mpierr.ErrType if T holds pointers.
@@ -44,13 +42,23 @@ func Of[T any]() (*Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	var v T
-	n := int(unsafe.Sizeof(v))
-	t := &Type{root: run(0, n), size: n, ub: n, tub: n, align: int(unsafe.Alignof(v)),
-		sig: basicSignature(LayoutOf(reflect.TypeFor[T]())), values: sig}
-	t.made = &Contents{Combiner: CombinerNamed, Go: reflect.TypeFor[T](), Named: t}
-	t.base = t
-	return t, nil
+	return ofGo(reflect.TypeFor[T](), sig), nil
+}
+
+// OfGo is Of for a type that is known at run time.
+func OfGo(elem reflect.Type) (*Type, error) {
+	if !pointerFree(elem) {
+		return nil, fmt.Errorf("%w: %v", mpierr.ErrType, elem)
+	}
+	return ofGo(elem, SigOf(elem)), nil
+}
+
+func ofGo(elem reflect.Type, sig Sig) *Type {
+	n := int(elem.Size())
+	t := &Type{root: run(0, n), size: n, ub: n, tub: n, align: elem.Align(),
+		sig: basicSignature(LayoutOf(elem)), values: sig}
+	t.made = &Contents{Combiner: CombinerNamed, Go: elem, Named: t}
+	return t
 }
 
 // OfBytes is n bytes in a row.
@@ -84,15 +92,6 @@ func (t *Type) TrueBounds() (lb, ub int) { return t.tlb, t.tub }
 
 // Align returns the alignment of the strictest element of an item, at least 1.
 func (t *Type) Align() int { return max(t.align, 1) }
-
-// Base returns the predefined datatype, or that of a Go type, of which all elements of t are; nil if there are
-// several, or t is (MPI-4.1, Section 12.3.4: what a derived datatype of an update consists of).
-func (t *Type) Base() *Type {
-	if t == nil {
-		return nil
-	}
-	return t.base
-}
 
 // Values returns the signature of the values of an item, in messages.
 func (t *Type) Values() Sig { return t.values }
