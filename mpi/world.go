@@ -363,6 +363,7 @@ func (w *World) setSpin(crowded bool, f jobTransport) {
 		poll = w.shared.Polling(poll)
 		w.eng.Progress.Observer = w.shared
 	}
+	w.eng.Progress.BacksOff = w.shared == nil // which backs off itself
 	w.eng.Progress.Init(poll, spin)
 	w.eng.Waiters.Make = park
 }

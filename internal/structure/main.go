@@ -8,6 +8,7 @@
 // The test of this package fails when a number exceeds the one in the document.
 //
 // All numbers are of the files without tests that a build for Linux on amd64 takes.
+// A file whose first line says that it is generated may have any length.
 // File A depends on file B of its package if A uses a package-level name, a method
 // or a field that is declared in B. A use is an identifier: a field that is reached
 // through an embedded one and a composite literal without keys count only for what

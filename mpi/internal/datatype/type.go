@@ -3,6 +3,7 @@ package datatype
 import (
 	"fmt"
 	"reflect"
+	"unsafe"
 
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
@@ -42,23 +43,12 @@ func Of[T any]() (*Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ofGo(reflect.TypeFor[T](), sig), nil
-}
-
-// OfGo is Of for a type that is known at run time.
-func OfGo(elem reflect.Type) (*Type, error) {
-	if !pointerFree(elem) {
-		return nil, fmt.Errorf("%w: %v", mpierr.ErrType, elem)
-	}
-	return ofGo(elem, SigOf(elem)), nil
-}
-
-func ofGo(elem reflect.Type, sig Sig) *Type {
-	n := int(elem.Size())
-	t := &Type{root: run(0, n), size: n, ub: n, tub: n, align: elem.Align(),
-		sig: basicSignature(LayoutOf(elem)), values: sig}
-	t.made = &Contents{Combiner: CombinerNamed, Go: elem, Named: t}
-	return t
+	var v T
+	n := int(unsafe.Sizeof(v))
+	t := &Type{root: run(0, n), size: n, ub: n, tub: n, align: int(unsafe.Alignof(v)),
+		sig: basicSignature(LayoutOf(reflect.TypeFor[T]())), values: sig}
+	t.made = &Contents{Combiner: CombinerNamed, Go: reflect.TypeFor[T](), Named: t}
+	return t, nil
 }
 
 // OfBytes is n bytes in a row.

@@ -88,6 +88,8 @@ func (w *Waiter) wait(ctx context.Context) error {
 // transport (adaptive spinning), so a message that arrives during the spin costs no wake-up.
 type Progress struct {
 	poll     func() bool // makes one pass over the transport; nil if it cannot be polled
+	BacksOff bool        // each poll is a system call: see idlePoll
+	idle     idlePoll
 	Choose   poll.Chooser
 	Spinning poll.Spinning // goroutines of the rank that spin
 	loop     poll.Loop     // the loop that they run
@@ -175,11 +177,17 @@ func (p *Progress) End(w poll.Wait) {
 }
 
 // PollOnce transmits what is queued and makes one pass over the transport, if
-// it can be polled.
+// it can be polled. Calls in a row that find nothing make fewer passes: see idlePoll.
 func (e *Engine) PollOnce() bool {
 	e.Coalescer.FlushBeforeWait()
 	p := &e.Progress
-	worked := p.poll != nil && p.poll()
+	if p.poll == nil || p.BacksOff && !p.idle.due() {
+		return false
+	}
+	worked := p.poll()
+	if worked {
+		p.idle.found()
+	}
 	if p.Observer != nil {
 		p.Observer.Left()
 	}

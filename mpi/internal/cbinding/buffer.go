@@ -1,0 +1,61 @@
+package cbinding
+
+import (
+	"sync/atomic"
+
+	"github.com/weftstack/weft/mpi"
+	"github.com/weftstack/weft/mpi/internal/abi"
+)
+
+// lowestAddress is below all memory that a program may have: the first page is never mapped.
+const lowestAddress = 4096
+
+// A datatype is an MPI_Datatype.
+type datatype struct {
+	*mpi.Datatype
+	handle     Handle
+	predefined bool
+	committed  atomic.Bool // also of predefined ones
+	attrs      attributes
+}
+
+// typeOf returns the datatype of a handle, whether or not it is committed.
+func typeOf(h Handle) (*datatype, error) {
+	if t := types.get(h); t != nil {
+		return t, nil
+	}
+	return nil, types.missing(h)
+}
+
+// committedType returns the datatype of a handle that a communication call gets.
+func committedType(h Handle) (*datatype, error) {
+	t, err := typeOf(h)
+	if err == nil && !t.committed.Load() {
+		return nil, argError(abi.ErrType, "datatype", t.Datatype, "is not committed")
+	}
+	return t, err
+}
+
+// bufferOf returns what C calls a buffer, a count and a datatype. buf may be MPI_BOTTOM, which is the
+// null pointer; callers deal with MPI_IN_PLACE.
+func bufferOf(buf uintptr, count int, datatype Handle) (mpi.Buffer, error) {
+	t, err := committedType(datatype)
+	if err != nil {
+		return mpi.Buffer{}, err
+	}
+	if count < 0 {
+		return mpi.Buffer{}, negative("count", count)
+	}
+	if buf != 0 && buf < lowestAddress && count > 0 && t.Size() > 0 {
+		return mpi.Buffer{}, badAddress(buf)
+	}
+	return mpi.ItemsAt(pointer(buf), count, t.Datatype), nil
+}
+
+// badAddress returns the error of a buffer that is at no address.
+func badAddress(buf uintptr) error {
+	if buf == abi.InPlace {
+		return argError(abi.ErrBuffer, "buffer", "MPI_IN_PLACE", "is not allowed here")
+	}
+	return argError(abi.ErrBuffer, "buffer", buf, "is no address")
+}

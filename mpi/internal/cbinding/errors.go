@@ -1,0 +1,135 @@
+package cbinding
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/weftstack/weft/mpi"
+	"github.com/weftstack/weft/mpi/internal/abi"
+)
+
+// A callError is an error of a call that is not one of package mpi.
+type callError struct {
+	class int // of the ABI, or added by the program
+	text  string
+}
+
+// Error returns the text.
+func (e *callError) Error() string { return e.text }
+
+// argError makes the error of an argument: its class, its name in the standard, its value, and what
+// is wrong with it, as in "count -1: is negative".
+func argError(class int, name string, value any, wrong string) error {
+	return &callError{class, fmt.Sprintf("%s %v: %s", name, value, wrong)}
+}
+
+// negative returns the error of a count that is negative, or nil.
+func negative(name string, n int) error {
+	if n < 0 {
+		return argError(abi.ErrCount, name, n, "is negative")
+	}
+	return nil
+}
+
+// nullError returns the error of a parameter that must not be a null pointer.
+func nullError(name string) error { return argError(abi.ErrArg, name, "NULL", "is needed") }
+
+// unsupported makes the error of what weft does not do.
+func unsupported(what string) error {
+	return &callError{abi.ErrUnsupportedOperation, what + " is not supported"}
+}
+
+// A userCode is a code that a C function of the program returned. It is passed on as it is.
+type userCode int
+
+// Error returns the text of the code.
+func (c userCode) Error() string { return codeText(int(c)) }
+
+// codeOf returns the code of err: the class of the ABI, or the code of a function of the program.
+func codeOf(err error) int {
+	if err == nil {
+		return abi.Success
+	}
+	var user userCode
+	if errors.As(err, &user) {
+		return int(user)
+	}
+	var call *callError
+	if errors.As(err, &call) {
+		return call.class
+	}
+	if c := int(mpi.ErrorClass(err)); c >= 0 && c < len(goClasses) {
+		return goClasses[c]
+	}
+	return abi.ErrUnknown
+}
+
+// goClasses are the classes of the ABI by those of package mpi.
+var goClasses = [...]int{
+	mpi.ClassSuccess: abi.Success, mpi.ClassBuffer: abi.ErrBuffer, mpi.ClassCount: abi.ErrCount,
+	mpi.ClassType: abi.ErrType, mpi.ClassTag: abi.ErrTag, mpi.ClassComm: abi.ErrComm, mpi.ClassRank: abi.ErrRank,
+	mpi.ClassRequest: abi.ErrRequest, mpi.ClassRoot: abi.ErrRoot, mpi.ClassGroup: abi.ErrGroup, mpi.ClassOp: abi.ErrOp,
+	mpi.ClassTopology: abi.ErrTopology, mpi.ClassArg: abi.ErrArg, mpi.ClassUnknown: abi.ErrUnknown,
+	mpi.ClassTruncate: abi.ErrTruncate, mpi.ClassOther: abi.ErrOther, mpi.ClassIntern: abi.ErrIntern,
+	mpi.ClassPending: abi.ErrPending, mpi.ClassWin: abi.ErrWin, mpi.ClassRMARange: abi.ErrRmaRange,
+	mpi.ClassRMASync: abi.ErrRmaSync, mpi.ClassRMAAccess: abi.ErrAccess, mpi.ClassInfo: abi.ErrInfo,
+	mpi.ClassNoMem: abi.ErrNoMem, mpi.ClassSession: abi.ErrSession, mpi.ClassProcAborted: abi.ErrProcAborted,
+	// The ABI has no classes for failed processes but one.
+	mpi.ClassProcFailed: abi.ErrProcAborted, mpi.ClassRevoked: abi.ErrComm, mpi.ClassPort: abi.ErrPort,
+	mpi.ClassName: abi.ErrName, mpi.ClassService: abi.ErrService, mpi.ClassSpawn: abi.ErrSpawn, mpi.ClassFile: abi.ErrFile,
+	mpi.ClassMode: abi.ErrAmode, mpi.ClassNoSuchFile: abi.ErrNoSuchFile, mpi.ClassFileExists: abi.ErrFileExists,
+	mpi.ClassFileAccess: abi.ErrAccess, mpi.ClassNoSpace: abi.ErrNoSpace, mpi.ClassIO: abi.ErrIo,
+	mpi.ClassDatarep: abi.ErrUnsupportedDatarep, mpi.ClassConversion: abi.ErrConversion,
+	mpi.ClassProcFailedPending: abi.ErrPending, mpi.ClassNotSame: abi.ErrNotSame,
+}
+
+// lastMessages holds the message of the last error of each class, for MPI_Error_string.
+var lastMessages struct {
+	sync.Mutex
+	text [len(classTexts)]string
+}
+
+// raise gives err to the error handler of o and returns its code.
+func (o *object) raise(proc string, err error) int {
+	code := codeOf(err)
+	message := proc + ": " + err.Error()
+	if code >= 0 && code < len(classTexts) {
+		lastMessages.Lock()
+		lastMessages.text[code] = message
+		lastMessages.Unlock()
+	}
+	o.errhandler().call(o, code, message)
+	return code
+}
+
+// errhandler returns the handler of o.
+func (o *object) errhandler() *errhandler {
+	if h := o.handler.Load(); h != nil {
+		return h
+	}
+	return o.what.defaultHandler()
+}
+
+// die ends the job because of an error that no handler returns. It does not return.
+func (o *object) die(code int, message string) {
+	text := fmt.Sprintf("fatal error on %v: %s: %s", o, classText(code), message)
+	rank := ""
+	if w := theWorld(); w != nil {
+		rank = fmt.Sprintf(" [rank %d]", w.Rank())
+		fmt.Fprintf(os.Stderr, "weft%s: %s\n", rank, text)
+		w.Abort(exitCode(code), text)
+	} else {
+		fmt.Fprintf(os.Stderr, "weft: %s\n", text)
+	}
+	ExitProcess(exitCode(code))
+}
+
+// exitCode makes an error code an exit code of a process, which is a byte and not 0.
+func exitCode(code int) int {
+	if code&0xff == 0 {
+		return 1
+	}
+	return code & 0xff
+}

@@ -1,0 +1,84 @@
+package cbinding
+
+import (
+	"sync/atomic"
+
+	"github.com/weftstack/weft/mpi"
+	"github.com/weftstack/weft/mpi/internal/abi"
+)
+
+// An object is what communicators, windows, files and sessions have in common: a handle, an error
+// handler and attributes.
+type object struct {
+	handle  Handle
+	what    objectKind
+	handler atomic.Pointer[errhandler] // nil: MPI_ERRORS_ARE_FATAL
+	attrs   attributes
+}
+
+type objectKind uint8
+
+const (
+	ofComm objectKind = iota
+	ofWin
+	ofFile
+	ofSession
+)
+
+// A communicator is an MPI_Comm. Methods of package mpi return errors to it, as it has no error
+// handler of package mpi.
+type communicator struct {
+	object
+	*mpi.Comm
+}
+
+// A group is an MPI_Group.
+type group struct{ mpi.Group }
+
+// A session is an MPI_Session.
+type session struct {
+	object
+	*mpi.Session
+}
+
+// An info is an MPI_Info.
+type info struct {
+	infoList
+}
+
+// done ends a call on o: it gives err, if not nil, to the error handler, and returns the code.
+func (o *object) done(proc string, err error) int {
+	if err == nil {
+		return 0
+	}
+	return o.raise(proc, err)
+}
+
+// fail ends a call that has no object: MPI_COMM_SELF stands for it (MPI-4.1, Section 9.3), or before
+// MPI_Init and after MPI_Finalize the initial error handler.
+func fail(proc string, err error) int {
+	if err == nil {
+		return 0
+	}
+	if c := comms.get(abi.CommSelf); c != nil {
+		return c.raise(proc, err)
+	}
+	return outside.raise(proc, err)
+}
+
+// The following are defined by the files about them.
+
+// A window is an MPI_Win.
+type window struct{ object }
+
+// A file is an MPI_File.
+type file struct{ object }
+
+// A message is an MPI_Message.
+type message struct{ *mpi.Message }
+
+// An op is an MPI_Op.
+type op struct{ handle Handle }
+
+// A request is an MPI_Request.
+type request struct{ handle Handle }

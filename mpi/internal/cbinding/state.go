@@ -1,0 +1,51 @@
+package cbinding
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/weftstack/weft/mpi"
+	"github.com/weftstack/weft/mpi/internal/abi"
+)
+
+// state is the state of MPI in the process.
+var state struct {
+	mu      sync.Mutex                // held while the state changes
+	phase   atomic.Int32              // of the World model: MPI_Init and MPI_Finalize
+	world   atomic.Pointer[mpi.World] // of MPI_Init; nil before and after
+	live    atomic.Int32              // uses of MPI: MPI_Init and sessions that have not ended
+	threads atomic.Int32              // thread level that MPI_Init_thread returned
+	main    atomic.Uint64             // thread that called MPI_Init
+}
+
+// Phases of the World model.
+const (
+	beforeInit = iota
+	running
+	finalized
+)
+
+// theWorld returns the World of MPI_Init, or nil outside of MPI_Init and MPI_Finalize.
+func theWorld() *mpi.World { return state.world.Load() }
+
+// notRunning returns the error of calls that need MPI_Init or a session, or nil.
+func notRunning() error {
+	if state.live.Load() > 0 {
+		return nil
+	}
+	if state.phase.Load() == finalized {
+		return &callError{abi.ErrOther, "called after MPI_Finalize"}
+	}
+	return &callError{abi.ErrOther, "called before MPI_Init"}
+}
+
+// needWorld returns the World of MPI_Init, or why there is none.
+func needWorld() (*mpi.World, error) {
+	if w := theWorld(); w != nil {
+		return w, nil
+	}
+	if err := notRunning(); err != nil {
+		return nil, err
+	}
+	return nil, &callError{abi.ErrOther, "needs MPI_Init, a session is not enough"}
+}

@@ -1,0 +1,104 @@
+//go:build linux && cgo
+
+#include "callbacks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "mpi.h"
+
+void weft_call_user_op(uintptr_t fn, uintptr_t in, uintptr_t inout, int64_t count, uintptr_t datatype, int large)
+{
+	MPI_Datatype type = (MPI_Datatype)datatype;
+	if (large) {
+		MPI_Count n = count;
+		((MPI_User_function_c *)fn)((void *)in, (void *)inout, &n, &type);
+		return;
+	}
+	int n = (int)count;
+	((MPI_User_function *)fn)((void *)in, (void *)inout, &n, &type);
+}
+
+/* The copy functions of communicators, windows and datatypes differ in the type of the handle
+   alone, and all handles are pointers; so it is with the delete functions and error handlers. */
+int weft_call_copy_attr(uintptr_t fn, uintptr_t object, int keyval, uintptr_t extra, uintptr_t in, uintptr_t *out, int *flag)
+{
+	return ((MPI_Comm_copy_attr_function *)fn)((MPI_Comm)object, keyval, (void *)extra, (void *)in, out, flag);
+}
+
+int weft_call_delete_attr(uintptr_t fn, uintptr_t object, int keyval, uintptr_t value, uintptr_t extra)
+{
+	return ((MPI_Comm_delete_attr_function *)fn)((MPI_Comm)object, keyval, (void *)value, (void *)extra);
+}
+
+void weft_call_errhandler(uintptr_t fn, uintptr_t object, int code)
+{
+	MPI_Comm handle = (MPI_Comm)object;
+	((MPI_Comm_errhandler_function *)fn)(&handle, &code);
+}
+
+int weft_call_grequest_query(uintptr_t fn, uintptr_t extra, uintptr_t status)
+{
+	return ((MPI_Grequest_query_function *)fn)((void *)extra, (MPI_Status *)status);
+}
+
+int weft_call_grequest_free(uintptr_t fn, uintptr_t extra)
+{
+	return ((MPI_Grequest_free_function *)fn)((void *)extra);
+}
+
+int weft_call_grequest_cancel(uintptr_t fn, uintptr_t extra, int complete)
+{
+	return ((MPI_Grequest_cancel_function *)fn)((void *)extra, complete);
+}
+
+int weft_call_datarep_extent(uintptr_t fn, uintptr_t datatype, int64_t *extent, uintptr_t extra)
+{
+	MPI_Aint n = 0;
+	int code = ((MPI_Datarep_extent_function *)fn)((MPI_Datatype)datatype, &n, (void *)extra);
+	*extent = n;
+	return code;
+}
+
+int weft_call_datarep_convert(uintptr_t fn, uintptr_t user, uintptr_t datatype, int64_t count, uintptr_t file,
+	int64_t position, uintptr_t extra, int large)
+{
+	if (large)
+		return ((MPI_Datarep_conversion_function_c *)fn)((void *)user, (MPI_Datatype)datatype, count, (void *)file, position,
+			(void *)extra);
+	return ((MPI_Datarep_conversion_function *)fn)((void *)user, (MPI_Datatype)datatype, (int)count, (void *)file, position,
+		(void *)extra);
+}
+
+uintptr_t weft_allocate(int64_t n, int64_t alignment)
+{
+	void *p;
+	if ((size_t)alignment < sizeof p)
+		alignment = sizeof p;
+	if (n < 0 || posix_memalign(&p, (size_t)alignment, (size_t)(n ? n : 1)) != 0)
+		return 0;
+	return (uintptr_t)p;
+}
+
+void weft_release(uintptr_t p)
+{
+	free((void *)p);
+}
+
+static void flush(FILE *f)
+{
+	/* Another thread may hold the lock as long as it waits for input. */
+	if (ftrylockfile(f) == 0) {
+		fflush(f);
+		funlockfile(f);
+	}
+}
+
+/* Ends the process: not by exit, because functions that it would call may wait for MPI. */
+void weft_exit(int code)
+{
+	flush(stdout);
+	flush(stderr);
+	_exit(code);
+}
