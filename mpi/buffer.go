@@ -17,14 +17,24 @@ type Buffer struct {
 	err   error // why it describes nothing; returned by the call that it is used in
 }
 
-// Elements returns all elements of buf as a Buffer (MPI-4.1, Section 3.2.2). Calls with it return ErrType if T is no
+// Elements returns all elements of buf as a Buffer (MPI-4.1, Section 3.2.2). The padding of structs is
+// neither sent nor stored: elements are the items of [TypeOf]. Calls with it return ErrType if T is no
 // element type.
 func Elements[T Element](buf []T) Buffer {
-	sig, err := datatype.ElementSig[T]()
+	sig, gaps, err := datatype.Element[T]()
 	if err != nil {
 		return Buffer{err: err}
 	}
+	if gaps != nil {
+		return padded(datatype.Bytes(buf), len(buf), gaps)
+	}
 	return Buffer{items: datatype.Items{Mem: datatype.Bytes(buf), Elem: datatype.SizeOf[T](), Sig: sig}}
+}
+
+// padded returns count elements in mem, whose datatype has gaps, as a Buffer.
+func padded(mem []byte, count int, t *datatype.Type) (b Buffer) {
+	b.items, b.err = datatype.ItemsOf(datatype.Buffer{Mem: datatype.In(mem), Count: count, Type: t})
+	return b
 }
 
 // Items returns count items of t in buf as a Buffer. Calls with it return ErrDatatype if t is nil or

@@ -75,8 +75,9 @@ func (t *Datatype) Signature() string { return t.typ().Signature() }
 // Section 3.3.1). Messages are checked less strictly: see ErrTypeMismatch.
 func (t *Datatype) Matches(u *Datatype) bool { return t.typ().Matches(u.typ()) }
 
-// TypeOf returns the datatype of one T (MPI-4.1, Section 3.2.2). It returns
-// ErrType if T holds pointers.
+// TypeOf returns the datatype of one T (MPI-4.1, Section 3.2.2). That of a struct is what [TypeStruct]
+// makes of its fields, with the size of the struct as extent: padding is no data. It returns ErrType if
+// T holds pointers.
 func TypeOf[T Element]() (*Datatype, error) { return datatypeOf(datatype.Of[T]()) }
 
 // MustType returns t, for datatypes whose arguments are right for sure, so that

@@ -33,10 +33,10 @@ type Status struct {
 	Bytes  int // bytes received; for a truncated message, bytes stored
 }
 
-// Count returns how many whole elements of type T the message of st holds. If
-// its length is no multiple of the size of T, err is ErrCount (MPI: MPI_UNDEFINED).
+// Count returns how many whole elements of type T the message of st holds. If its length is no
+// multiple of the data of a T, which is its size without padding, err is ErrCount (MPI: MPI_UNDEFINED).
 func Count[T Element](st Status) (n int, err error) {
-	size := datatype.SizeOf[T]()
+	size := datatype.DataSize[T]()
 	if size == 0 {
 		return 0, nil
 	}
@@ -59,9 +59,9 @@ func (st Status) Items(t *Datatype) (n int, err error) {
 	return n, nil
 }
 
-// Elements returns how many elements of Go types, of which t is made, the message of st holds, also
-// those of an item of which only a part came (MPI_Get_elements). If it ends within an element, err is
-// ErrCount; if t is nil, ErrDatatype.
+// Elements returns how many basic elements, of which t is made, the message of st holds: numbers and
+// bools, those in structs and arrays too, and those of an item of which only a part came
+// (MPI_Get_elements). If it ends within an element, err is ErrCount; if t is nil, ErrDatatype.
 func (st Status) Elements(t *Datatype) (n int, err error) {
 	if t == nil {
 		return 0, fmt.Errorf("%w: nil", ErrDatatype)

@@ -10,8 +10,35 @@ import (
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
-// elementSigs caches, per reflect.Type, the signature of a valid element type; nil for others.
-var elementSigs sync.Map // reflect.Type → *Sig
+// An element is what is known of a Go type that may be the element of a buffer.
+type element struct {
+	sig  Sig
+	typ  *Type // the datatype of one, without a handle
+	gaps *Type // typ if it has padding, which does not travel; else nil
+}
+
+// elements caches, per reflect.Type, what is known of an element type; nil for others.
+var elements sync.Map // reflect.Type → *element
+
+// elementOf returns what is known of t, and mpierr.ErrType if it holds pointers.
+func elementOf(t reflect.Type) (*element, error) {
+	x, hit := elements.Load(t)
+	if !hit {
+		var e *element
+		if pointerFree(t) {
+			e = &element{sig: SigOf(t), typ: ofGo(t)}
+			if e.typ.size < int(t.Size()) {
+				e.gaps = e.typ
+			}
+		}
+		x, _ = elements.LoadOrStore(t, e)
+	}
+	e := x.(*element)
+	if e == nil {
+		return nil, fmt.Errorf("%w: %v", mpierr.ErrType, t)
+	}
+	return e, nil
+}
 
 // CheckElement returns mpierr.ErrType if T holds pointers.
 func CheckElement[T any]() error {
@@ -21,52 +48,50 @@ func CheckElement[T any]() error {
 
 // ElementSig returns the signature of T, and mpierr.ErrType if T holds pointers.
 func ElementSig[T any]() (Sig, error) {
+	sig, _, err := Element[T]()
+	return sig, err
+}
+
+// Element returns the signature of T, and the datatype of one T if T has padding: without it an
+// element is one run of memory. It returns mpierr.ErrType if T holds pointers.
+func Element[T any]() (sig Sig, gaps *Type, err error) {
 	switch any((*T)(nil)).(type) {
 	case *byte:
-		return SigAny, nil
+		return SigAny, nil, nil
 	case *float64:
-		return sigFloat.of(8), nil
+		return sigFloat.of(8), nil, nil
 	case *int:
-		return sigInt.of(bits.UintSize / 8), nil
+		return sigInt.of(bits.UintSize / 8), nil, nil
 	case *int32:
-		return sigInt.of(4), nil
+		return sigInt.of(4), nil, nil
 	case *int64:
-		return sigInt.of(8), nil
+		return sigInt.of(8), nil, nil
 	case *float32:
-		return sigFloat.of(4), nil
+		return sigFloat.of(4), nil, nil
 	case *uint64:
-		return sigUint.of(8), nil
+		return sigUint.of(8), nil, nil
 	case *uint32:
-		return sigUint.of(4), nil
+		return sigUint.of(4), nil, nil
 	case *uint:
-		return sigUint.of(bits.UintSize / 8), nil
+		return sigUint.of(bits.UintSize / 8), nil, nil
 	case *int8:
-		return sigInt.of(1), nil
+		return sigInt.of(1), nil, nil
 	case *int16:
-		return sigInt.of(2), nil
+		return sigInt.of(2), nil, nil
 	case *uint16:
-		return sigUint.of(2), nil
+		return sigUint.of(2), nil, nil
 	case *complex64:
-		return sigComplex.of(8), nil
+		return sigComplex.of(8), nil, nil
 	case *complex128:
-		return sigComplex.of(16), nil
+		return sigComplex.of(16), nil, nil
 	case *bool:
-		return sigBool.of(1), nil
+		return sigBool.of(1), nil, nil
 	}
-	t := reflect.TypeFor[T]()
-	s, hit := elementSigs.Load(t)
-	if !hit {
-		var sig *Sig
-		if pointerFree(t) {
-			sig = new(SigOf(t))
-		}
-		s, _ = elementSigs.LoadOrStore(t, sig)
+	e, err := elementOf(reflect.TypeFor[T]())
+	if err != nil {
+		return SigAny, nil, err
 	}
-	sig := s.(*Sig)
-	if sig == nil {
-		return SigAny, fmt.Errorf("%w: %v", mpierr.ErrType, t)
-	}
-	return *sig, nil
+	return e.sig, e.gaps, nil
 }
 
 // pointerFree reports whether values of t can be copied as bytes between processes.
@@ -110,6 +135,15 @@ func View[T any](b []byte) []T {
 		return nil
 	}
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/size)
+}
+
+// DataSize returns the bytes of data in one T: its size without padding. T must have passed
+// CheckElement.
+func DataSize[T any]() int {
+	if _, gaps, _ := Element[T](); gaps != nil {
+		return gaps.size
+	}
+	return SizeOf[T]()
 }
 
 // SizeOf returns the size of one T in bytes.

@@ -2,7 +2,6 @@ package datatype
 
 import (
 	"fmt"
-	"reflect"
 	"sync"
 )
 
@@ -160,15 +159,7 @@ var layouts = make(map[Named]*Layout)
 
 // layout returns the layout of one value.
 func (n *Named) layout() *Layout {
-	goType := map[Sig]reflect.Type{
-		sigInt.of(1): reflect.TypeFor[int8](), sigInt.of(2): reflect.TypeFor[int16](),
-		sigInt.of(4): reflect.TypeFor[int32](), sigInt.of(8): reflect.TypeFor[int64](),
-		sigUint.of(1): reflect.TypeFor[uint8](), sigUint.of(2): reflect.TypeFor[uint16](),
-		sigUint.of(4): reflect.TypeFor[uint32](), sigUint.of(8): reflect.TypeFor[uint64](),
-		sigFloat.of(4): reflect.TypeFor[float32](), sigFloat.of(8): reflect.TypeFor[float64](),
-		sigComplex.of(8): reflect.TypeFor[complex64](), sigComplex.of(16): reflect.TypeFor[complex128](),
-		sigBool.of(1): reflect.TypeFor[bool](),
-	}[n.class.of(n.size)]
+	goType := basicTypes[n.class.of(n.size)]
 	if goType != nil && n.ext == n.size {
 		return LayoutOf(goType)
 	}

@@ -3,7 +3,6 @@ package datatype
 import (
 	"fmt"
 	"reflect"
-	"unsafe"
 
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
@@ -35,20 +34,6 @@ type Type struct {
 	values Sig
 	made   *Contents // how it was made
 	named  *Named    // the predefined datatype of C or Fortran that it is
-}
-
-// Of returns the datatype of one T. It returns mpierr.ErrType if T holds pointers.
-func Of[T any]() (*Type, error) {
-	sig, err := ElementSig[T]()
-	if err != nil {
-		return nil, err
-	}
-	var v T
-	n := int(unsafe.Sizeof(v))
-	t := &Type{root: run(0, n), size: n, ub: n, tub: n, align: int(unsafe.Alignof(v)),
-		sig: basicSignature(LayoutOf(reflect.TypeFor[T]())), values: sig}
-	t.made = &Contents{Combiner: CombinerNamed, Go: reflect.TypeFor[T](), Named: t}
-	return t, nil
 }
 
 // OfBytes is n bytes in a row.

@@ -15,6 +15,15 @@ import (
 // odd is a struct whose size is no power of two.
 type odd struct{ A, B, C byte }
 
+// padded has gaps between its fields and at its end.
+type padded struct {
+	A int8
+	B [1]int16
+	C [2]struct{ V int8 }
+	_ [0]int32
+	D int8
+}
+
 func must(t *Type, err error) *Type {
 	if err != nil {
 		panic(err)
@@ -78,22 +87,32 @@ func drawType(t *rapid.T, depth int) (*Type, typeMap) {
 	if kind == 0 {
 		var d *Type
 		var err error
-		switch rapid.IntRange(0, 3).Draw(t, "base") {
+		m := typeMap{}
+		switch rapid.IntRange(0, 4).Draw(t, "base") {
 		case 0:
 			d, err = Of[byte]()
+			m.sizes = []int{1}
 		case 1:
 			d, err = Of[float64]()
+			m.sizes = []int{8}
 		case 2:
 			d, err = Of[odd]()
+			m.sizes = []int{1, 1, 1}
 		case 3:
 			d, err = Of[int32]()
+			m.sizes = []int{4}
+		case 4:
+			d, err = Of[padded]()
+			m.sizes, m.at, m.ub = []int{1, 2, 1, 1, 1}, []int{0, 2, 3, 4, 5, 8}, 12
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := typeMap{ub: d.Size(), sizes: []int{d.Size()}}
-		for i := range d.Size() {
-			m.at = append(m.at, i)
+		if m.at == nil {
+			m.ub = d.Size()
+			for i := range d.Size() {
+				m.at = append(m.at, i)
+			}
 		}
 		return d, m
 	}
