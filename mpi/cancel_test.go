@@ -221,7 +221,7 @@ func TestSendrecvGivenUp(t *testing.T) {
 		if _, err := Probe(ctx, c, 1, 2); err != nil {
 			return err
 		}
-		if st, half, err := until(long, 5, 2, b); err != nil || half == nil || half.Sent || !half.Received || st != (Status{1, 2, 1}) || b[0] != 2 {
+		if st, half, err := until(long, 5, 2, b); err != nil || half == nil || half.Sent || !half.Received || st != (Status{Source: 1, Tag: 2, Bytes: 1}) || b[0] != 2 {
 			return fmt.Errorf("only received: %+v, %+v, %w", st, half, err)
 		}
 		// With arguments that are wrong nothing is received.

@@ -1,10 +1,5 @@
 package mpi
 
-import (
-	"github.com/weftstack/weft/mpi/internal/datatype"
-	"github.com/weftstack/weft/mpi/internal/p2p"
-)
-
 // Element is what the elements of a message buffer may be: any type of fixed
 // size that holds no pointer — numbers, bool, and arrays and structs of these
 // (MPI-4.1, Section 3.2.2). The language cannot express that as a type set, so
@@ -12,13 +7,3 @@ import (
 // ErrType. Values travel in the memory layout of the machine: ranks of one job
 // share an architecture.
 type Element interface{ any }
-
-// typedBytes returns the memory of buf as bytes, and the slot of the program for messages
-// of such elements.
-func typedBytes[T Element](buf []T) ([]byte, p2p.Slot, error) {
-	sig, err := datatype.ElementSig[T]()
-	if err != nil {
-		return nil, 0, err
-	}
-	return datatype.Bytes(buf), p2p.SlotUser.Of(sig), nil
-}

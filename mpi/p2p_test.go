@@ -217,7 +217,7 @@ func TestExtremeOptions(t *testing.T) {
 						return err
 					}
 					st, err := Recv(ctx, c, in, AnySource, AnyTag)
-					if want := (Status{left, i, n}); err != nil || st != want {
+					if want := (Status{Source: left, Tag: i, Bytes: n}); err != nil || st != want {
 						return fmt.Errorf("receive = %+v, %v, want %+v", st, err, want)
 					}
 					if err := checkPattern(in, 10*i+left); err != nil {

@@ -28,24 +28,25 @@ type partSide struct {
 	c     *Comm // of the two ranks: 0 sends, 1 receives; nil with ProcNull
 	self  bool  // both are the caller
 	parts int
-	buf   []byte
-	slot  p2p.Slot // for the parts
+	peer  int // as given
+	tag   int
+	buf   Buffer
 
 	mu     sync.Mutex
 	active *Request // the started operation
 }
 
-// partOf returns part i of n of b. n divides the length of b.
-func partOf(b []byte, i, n int) []byte { return b[len(b)/n*i : len(b)/n*(i+1)] }
-
-func (c *Comm) openPart(b []byte, own p2p.Slot, partitions, peer, tag int, sends bool) (*partSide, error) {
-	if partitions < 1 || partitions > MaxPartitions || len(b)%partitions != 0 {
-		return nil, fmt.Errorf("%w: %d bytes in %d partitions", ErrPartition, len(b), partitions)
+func (c *Comm) openPart(b Buffer, partitions, peer, tag int, sends bool) (*partSide, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	if partitions < 1 || partitions > MaxPartitions || b.Len()%partitions != 0 {
+		return nil, fmt.Errorf("%w: %d bytes in %d partitions", ErrPartition, b.Len(), partitions)
 	}
 	if err := errors.Join(checkTag(tag), checkRank(c, peer)); err != nil {
 		return nil, err
 	}
-	s := &partSide{parts: partitions, buf: b, slot: own}
+	s := &partSide{parts: partitions, peer: peer, tag: tag, buf: b}
 	if peer == ProcNull {
 		return s, nil
 	}
@@ -106,17 +107,19 @@ type PartitionedSend struct {
 // number of partitions; operations of one pair of ranks and tag match in the order in which they
 // are prepared. It does not block.
 func PsendInit[T Element](c *Comm, buf []T, partitions, dst, tag int) (*PartitionedSend, error) {
-	b, own, err := typedBytes(buf)
-	if err != nil {
-		return nil, c.raise(err)
-	}
-	s, err := c.openPart(b, own, partitions, dst, tag, true)
+	return c.PsendInit(Elements(buf), partitions, dst, tag)
+}
+
+// PsendInit is the function [PsendInit] of what b describes, which is divided into partitions of as many bytes of
+// data (MPI_Psend_init: b has as many items as all partitions together).
+func (c *Comm) PsendInit(b Buffer, partitions, dst, tag int) (*PartitionedSend, error) {
+	s, err := c.openPart(b, partitions, dst, tag, true)
 	if err != nil {
 		return nil, c.raise(err)
 	}
 	if s.c != nil {
 		head := binary.BigEndian.AppendUint64(make([]byte, 0, partHeadLen), uint64(partitions))
-		head = binary.BigEndian.AppendUint64(head, uint64(len(b)))
+		head = binary.BigEndian.AppendUint64(head, uint64(b.Len()))
 		if _, err := s.c.comm.Isend(p2p.SlotComm, p2p.SendStandard, head, 1, 0); err != nil {
 			return nil, c.raise(err)
 		}
@@ -161,15 +164,14 @@ func (p *PartitionedSend) Pready(i int) error {
 	if p.c == nil {
 		return nil
 	}
-	r, err := p.c.comm.Isend(p.slot, p2p.SendStandard, partOf(p.buf, i, p.parts), 1, i)
+	r, n := p2p.GetRequest(p.w.eng), p.buf.Len()/p.parts
+	err := p.c.comm.BeginSendPart(r, &p.buf.items, i*n, n, 1, i)
 	if err != nil {
-		failed := p2p.GetRequest(p.w.eng) // so that the request ends
-		failed.Complete(err)
-		sent <- failed
-		return err
+		r = p2p.GetRequest(p.w.eng) // so that the request ends
+		r.Complete(err)
 	}
 	sent <- r
-	return nil
+	return err
 }
 
 // PreadyRange is [PartitionedSend.Pready] for the partitions from first to last, both included
@@ -206,11 +208,13 @@ type PartitionedRecv struct {
 // PrecvInit prepares receiving a message of [PsendInit] from rank src of c into buf, in equal
 // partitions (MPI_Precv_init). Wildcards are not allowed. It does not block.
 func PrecvInit[T Element](c *Comm, buf []T, partitions, src, tag int) (*PartitionedRecv, error) {
-	b, own, err := typedBytes(buf)
-	if err != nil {
-		return nil, c.raise(err)
-	}
-	s, err := c.openPart(b, own, partitions, src, tag, false)
+	return c.PrecvInit(Elements(buf), partitions, src, tag)
+}
+
+// PrecvInit is the function [PrecvInit] into what b describes (MPI_Precv_init). Datatypes of sender and receiver may
+// have different layouts.
+func (c *Comm) PrecvInit(b Buffer, partitions, src, tag int) (*PartitionedRecv, error) {
+	s, err := c.openPart(b, partitions, src, tag, false)
 	if err != nil {
 		return nil, c.raise(err)
 	}
@@ -241,13 +245,13 @@ func (p *PartitionedRecv) receive() (Status, error) {
 		return Status{}, err
 	}
 	n, size := binary.BigEndian.Uint64(p.said[:]), binary.BigEndian.Uint64(p.said[8:])
-	if size != uint64(len(p.buf)) || n < 1 || n > MaxPartitions || size%n != 0 {
-		return Status{}, fmt.Errorf("%w: %d partitions of a message of %d bytes for a buffer of %d", ErrCount, n, size, len(p.buf))
+	if size != uint64(p.buf.Len()) || n < 1 || n > MaxPartitions || size%n != 0 {
+		return Status{}, fmt.Errorf("%w: %d partitions of a message of %d bytes for a buffer of %d", ErrCount, n, size, p.buf.Len())
 	}
-	got := make([]*p2p.Request, 0, n)
+	got, each := make([]*p2p.Request, 0, n), int(size/n)
 	for i := range int(n) {
-		r, err := p.c.comm.Irecv(p.slot, partOf(p.buf, i, int(n)), 0, i)
-		if err != nil {
+		r := p2p.GetRequest(p.w.eng)
+		if err := p.c.comm.BeginRecvPart(r, &p.buf.items, i*each, each, 0, i); err != nil {
 			for _, r := range got {
 				r.Cancel(ErrCanceled)
 			}
@@ -264,7 +268,7 @@ func (p *PartitionedRecv) receive() (Status, error) {
 			failed = err
 		}
 	}
-	return Status{Bytes: len(p.buf)}, failed
+	return Status{Source: p.peer, Tag: p.tag, Bytes: p.buf.Len()}, failed
 }
 
 // Parrived reports whether partition i of the buffer holds its data (MPI_Parrived). It does not

@@ -240,3 +240,75 @@ func partitionedSelf(ctx context.Context, w *World) error {
 	}
 	return nil
 }
+
+// Partitions of items with gaps arrive in items of another layout, also if they end within one.
+func TestPartitionedItems(t *testing.T) {
+	const count = 12 // items of 3 elements on one side, all elements on the other
+	runInterTransports(t, 2, func(ctx context.Context, w *World) error {
+		c := w.Comm()
+		num := MustType(TypeOf[int32]())
+		gaps := MustType(TypeResized(MustType(TypeVector(3, 1, 2, num)), 0, 28))
+		pairs := MustType(TypeResized(MustType(TypeContiguous(2, num)), 0, 12))
+		for tag, parts := range [][2]int{{1, 1}, {12, 6}, {4, 18}, {36, 2}, {9, 9}} {
+			if w.Rank() == 0 {
+				mem := make([]int32, 7*count)
+				s, err := c.PsendInit(Items(mem, count, gaps), parts[0], 1, tag)
+				if err != nil {
+					return err
+				}
+				for round := range 2 {
+					r, err := s.Start()
+					if err != nil {
+						return err
+					}
+					for i := range 3 * count {
+						mem[i/3*7+i%3*2] = int32(100*round + i + 1)
+					}
+					for i := parts[0] - 1; i >= 0; i-- {
+						if err := s.Pready(i); err != nil {
+							return err
+						}
+					}
+					if _, err := r.Wait(ctx); err != nil {
+						return err
+					}
+				}
+				s.Free()
+				continue
+			}
+			mem := make([]int32, 3*3*count/2)
+			s, err := c.PrecvInit(Items(mem, 3*count/2, pairs), parts[1], 0, tag)
+			if err != nil {
+				return err
+			}
+			for round := range 2 {
+				r, err := s.Start()
+				if err != nil {
+					return err
+				}
+				for last := false; !last; runtime.Gosched() { // the last one, which comes first
+					if last, err = s.Parrived(parts[1] - 1); err != nil {
+						return err
+					}
+				}
+				if got, want := mem[len(mem)-2], int32(100*round+3*count); got != want {
+					return fmt.Errorf("%v: last element %d, want %d", parts, got, want)
+				}
+				if st, err := r.Wait(ctx); err != nil || st != (Status{Source: 0, Tag: tag, Bytes: 12 * count}) {
+					return fmt.Errorf("%v: %+v, %w", parts, st, err)
+				}
+				for i := range mem {
+					want := int32(0)
+					if i%3 < 2 {
+						want = int32(100*round + i/3*2 + i%3 + 1)
+					}
+					if mem[i] != want {
+						return fmt.Errorf("%v: element %d is %d, want %d", parts, i, mem[i], want)
+					}
+				}
+			}
+			s.Free()
+		}
+		return nil
+	})
+}

@@ -239,7 +239,7 @@ func TestBsendAndReplace(t *testing.T) {
 			}
 			pattern(b, 20*i+c.Rank())
 			st, err := SendrecvReplace(ctx, c, b, peer, i, AnySource, AnyTag)
-			if want := (Status{peer, i, n}); err != nil || st != want {
+			if want := (Status{Source: peer, Tag: i, Bytes: n}); err != nil || st != want {
 				return fmt.Errorf("replace = %+v, %v, want %+v", st, err, want)
 			}
 			if err := checkPattern(b, 20*i+peer); err != nil {

@@ -31,6 +31,8 @@ type Status struct {
 	Source int // rank of the sender in the communicator; ProcNull if there was none
 	Tag    int // tag of the message
 	Bytes  int // bytes received; for a truncated message, bytes stored
+	// Canceled is true for an operation that [Request.Cancel] has withdrawn (MPI_Test_cancelled).
+	Canceled bool
 }
 
 // Count returns how many whole elements of type T the message of st holds. If its length is no
@@ -71,6 +73,21 @@ func (st Status) Elements(t *Datatype) (n int, err error) {
 		return 0, fmt.Errorf("%w: %d bytes of %v end within an element", ErrCount, st.Bytes, t)
 	}
 	return n, nil
+}
+
+// SetElements makes st that of a message of n elements of Go types, of which t is made: the opposite of
+// [Status.Elements] (MPI_Status_set_elements). It serves generalized requests. If n is negative, or t has
+// no elements and n is not 0, err is ErrCount; if t is nil, ErrDatatype.
+func (st *Status) SetElements(t *Datatype, n int) error {
+	if t == nil {
+		return fmt.Errorf("%w: nil", ErrDatatype)
+	}
+	size, ok := t.rt.ElementsSize(n)
+	if !ok {
+		return fmt.Errorf("%w: %d elements of %v", ErrCount, n, t)
+	}
+	st.Bytes = size
+	return nil
 }
 
 func checkTag(tag int) error {

@@ -167,6 +167,14 @@ func testsome(reqs []*Request) []int {
 	if done := retireDone(reqs); done != nil {
 		return done
 	}
+	if !pollAny(reqs) {
+		return nil
+	}
+	return retireDone(reqs)
+}
+
+// pollAny polls the transports of active requests. It reports false if there is none.
+func pollAny(reqs []*Request) bool {
 	var polled *p2p.Engine
 	for _, r := range reqs {
 		if r.active() && r.request.Engine != polled {
@@ -174,10 +182,7 @@ func testsome(reqs []*Request) []int {
 			polled.PollOnce()
 		}
 	}
-	if polled == nil {
-		return nil
-	}
-	return retireDone(reqs)
+	return polled != nil
 }
 
 // retireDone retires the active requests that are done, and returns their indices.

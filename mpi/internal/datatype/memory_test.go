@@ -185,6 +185,12 @@ func TestElements(t *testing.T) {
 		if k, ok := d.Elements(n); ok != (left == 0) || ok && k != want {
 			t.Fatalf("%d bytes of %v hold %d elements (%v), want %d and %d bytes", n, d.Signature(), k, ok, want, left)
 		}
+		if size, ok := d.ElementsSize(want); len(m.at) > 0 && (!ok || size != n-left) {
+			t.Fatalf("%d elements of %v have %d bytes (%v), want %d", want, d.Signature(), size, ok, n-left)
+		}
+		if _, ok := d.ElementsSize(-1); ok {
+			t.Fatal("-1 elements have a size")
+		}
 	})
 }
 

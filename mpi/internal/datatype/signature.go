@@ -132,6 +132,19 @@ func (s signature) within(n int) (k, left int) {
 	return k, n
 }
 
+// first returns how many bytes the first k elements have.
+func (s signature) first(k int) (n int) {
+	for _, p := range s {
+		whole := min(k/p.one.elems, p.count)
+		k -= whole * p.one.elems
+		n += whole * p.one.bytes
+		if whole < p.count {
+			return n + p.kids.first(k) // k is 0 for an element
+		}
+	}
+	return n
+}
+
 // String lists the elements, as "2×int32 3×(float64 int8)".
 func (s signature) String() string {
 	var b strings.Builder

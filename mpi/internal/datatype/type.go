@@ -154,3 +154,14 @@ func (t *Type) Elements(n int) (int, bool) {
 	more, left := t.sig.within(n % t.size)
 	return k + more, left == 0
 }
+
+// ElementsSize returns how long the first n basic elements of items of t are when packed: the
+// opposite of Elements. It reports false if there is no such number of elements.
+func (t *Type) ElementsSize(n int) (int, bool) {
+	each := t.sig.sums().elems
+	if n < 0 || each == 0 {
+		return 0, n == 0
+	}
+	size, ok := Mul(n/each, t.size)
+	return size + t.sig.first(n%each), ok
+}

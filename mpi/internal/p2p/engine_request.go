@@ -8,6 +8,7 @@ import (
 	"github.com/weftstack/weft/internal/poll"
 	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
@@ -16,6 +17,8 @@ type Status struct {
 	Source int // rank of the sender in the communicator; ProcNull if there was none
 	Tag    int // tag of the message
 	Bytes  int // bytes received; for a truncated message, bytes stored
+	// Canceled is true for an operation that was withdrawn.
+	Canceled bool
 }
 
 // Request is the part of a started operation that the engine has.
@@ -125,7 +128,7 @@ func (r *Request) Complete(err error) {
 		p.end(r, err)
 	}
 	r.mu.Lock()
-	r.Err = err
+	r.Err, r.Status.Canceled = err, err == mpierr.ErrCanceled
 	w, more := r.waiting, r.more
 	r.waiting, r.more = nil, nil
 	r.Finished.Store(true)

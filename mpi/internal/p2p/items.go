@@ -101,6 +101,42 @@ func (c *Comm) BeginRecvItems(r *Request, x *datatype.Items, src, tag int) error
 	return err
 }
 
+// BeginSendPart is BeginSend of n bytes of the data of the items, from an offset on (partitioned
+// communication, MPI-4.1, Chapter 4).
+func (c *Comm) BeginSendPart(r *Request, x *datatype.Items, from, n, dst, tag int) error {
+	b := r.partRoom(nil, x, from, n)
+	if r.packed != nil {
+		x.Gaps.Pack(b, from)
+	}
+	err := c.BeginSend(r, slotOf(x), SendStandard, b, dst, tag)
+	if err != nil {
+		r.packed = nil // the collector takes it
+	}
+	return err
+}
+
+// BeginRecvPart is BeginRecv into n bytes of the data of the items, from an offset on.
+func (c *Comm) BeginRecvPart(r *Request, x *datatype.Items, from, n, src, tag int) error {
+	err := c.BeginRecv(r, slotOf(x), r.partRoom(x, x, from, n), src, tag)
+	if err != nil {
+		r.packed = nil
+	}
+	return err
+}
+
+// partRoom returns the memory of a part of the data: in place, or a packed copy, which the end of r
+// stores in the items to.
+func (r *Request) partRoom(to, x *datatype.Items, from, n int) []byte {
+	if x.Dense() {
+		return x.Mem[from : from+n]
+	}
+	own := bufpool.Get(n)
+	b := own.Bytes(n)
+	r.packed = newPackedCopy(to, b, own)
+	r.packed.from = from
+	return b
+}
+
 // StartProbedItems is StartProbed into items.
 func (c *Comm) StartProbedItems(r *Request, x *datatype.Items, m *Message) bool {
 	return c.StartProbed(r, slotOf(x), r.room(x), m)
@@ -120,6 +156,7 @@ type packedCopy struct {
 	data  []byte
 	own   *bufpool.Buffer // has data
 	items datatype.Items  // where a receive stores it; of a send the zero Items
+	from  int             // offset in the data of the items
 }
 
 var packedCopies = sync.Pool{New: func() any { return new(packedCopy) }}
@@ -137,7 +174,7 @@ func newPackedCopy(x *datatype.Items, data []byte, own *bufpool.Buffer) *packedC
 // end is called when r is over: it stores what was received in the items, and gives the copy back.
 func (p *packedCopy) end(r *Request, err error) {
 	if !p.items.Dense() && (err == nil || r.Length > uint64(r.Status.Bytes)) { // as in AwaitRecv
-		p.items.Unpack(p.data[:r.Status.Bytes], 0)
+		p.items.Unpack(p.data[:r.Status.Bytes], p.from)
 	}
 	if err == nil { // else something may still refer to it
 		p.own.Put()
