@@ -30,8 +30,11 @@ type Param struct {
 	Array     string
 	Pointer   bool // passed by reference in C although it is input
 	LargeOnly bool // there only in the form with MPI_Count
-	Func      string
-	Suppress  []string // where the parameter is left out: c_parameter, f90_parameter, f08_parameter
+	// Asynchronous is true if the call may use the memory after its return, which a
+	// Fortran compiler must be told.
+	Asynchronous bool
+	Func         string
+	Suppress     []string // where the parameter is left out: c_parameter, f90_parameter, f08_parameter
 }
 
 // Procedures returns all procedures, in alphabetical order. The caller must not
@@ -104,7 +107,9 @@ func parseParam(column string) (Param, error) {
 			p.Func = value
 		case key == "suppress":
 			p.Suppress = strings.Split(value, "+")
-		case attribute == "asynchronous", attribute == "optional": // what only Fortran says
+		case attribute == "asynchronous":
+			p.Asynchronous = true
+		case attribute == "optional": // ierror of the module mpi_f08
 		default:
 			return p, fmt.Errorf("parameter %s: attribute %q is unknown", p.Name, attribute)
 		}
