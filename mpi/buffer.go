@@ -2,6 +2,8 @@ package mpi
 
 import (
 	"fmt"
+	"reflect"
+	"sync"
 	"unsafe"
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
@@ -14,6 +16,7 @@ import (
 // message.
 type Buffer struct {
 	items datatype.Items
+	of    any   // the *datatype.Type of the items, or a nil pointer to the type of elements; nil: there are none
 	err   error // why it describes nothing; returned by the call that it is used in
 }
 
@@ -26,9 +29,11 @@ func Elements[T Element](buf []T) Buffer {
 		return Buffer{err: err}
 	}
 	if gaps != nil {
-		return padded(datatype.Bytes(buf), len(buf), gaps)
+		b := padded(datatype.Bytes(buf), len(buf), gaps)
+		b.of = (*T)(nil)
+		return b
 	}
-	return Buffer{items: datatype.Items{Mem: datatype.Bytes(buf), Elem: datatype.SizeOf[T](), Sig: sig}}
+	return Buffer{items: datatype.Items{Mem: datatype.Bytes(buf), Elem: datatype.SizeOf[T](), Sig: sig}, of: (*T)(nil)}
 }
 
 // padded returns count elements in mem, whose datatype has gaps, as a Buffer.
@@ -47,7 +52,7 @@ func Items[T Element](buf []T, count int, t *Datatype) Buffer {
 	if err != nil {
 		return Buffer{err: err}
 	}
-	var b Buffer
+	b := Buffer{of: t.typ()}
 	b.items, b.err = datatype.ItemsOf(datatype.Buffer{Mem: datatype.In(mem), Count: count, Type: t.typ()})
 	return b
 }
@@ -59,7 +64,7 @@ func Items[T Element](buf []T, count int, t *Datatype) Buffer {
 // heap object, and base point into it. Calls with it return ErrDatatype if t is nil or count negative, and
 // ErrBuffer if base is nil and there is data in the first 4096 bytes of memory.
 func ItemsAt(base unsafe.Pointer, count int, t *Datatype) Buffer {
-	var b Buffer
+	b := Buffer{of: t.typ()}
 	b.items, b.err = datatype.ItemsAt(base, count, t.typ())
 	return b
 }
@@ -67,6 +72,29 @@ func ItemsAt(base unsafe.Pointer, count int, t *Datatype) Buffer {
 // Len returns how many bytes of data there are: the length of a message with it (MPI_Type_size,
 // times the count). It is 0 for a Buffer that calls refuse.
 func (b Buffer) Len() int { return b.items.Len() }
+
+// elementTypes holds the datatypes of the elements of Buffers that reductions have asked for.
+var elementTypes sync.Map // reflect.Type → *datatype.Type
+
+// datatype returns the datatype of the items, or of the elements.
+func (b *Buffer) datatype() (*datatype.Type, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	if t, ok := b.of.(*datatype.Type); ok {
+		return t, nil
+	}
+	elem := reflect.TypeOf(b.of).Elem()
+	t, ok := elementTypes.Load(elem)
+	if !ok {
+		made, err := datatype.OfGo(elem)
+		if err != nil {
+			return nil, err
+		}
+		t, _ = elementTypes.LoadOrStore(elem, made)
+	}
+	return t.(*datatype.Type), nil
+}
 
 // check returns why the Buffer cannot be sent with the tag, or nil.
 func (b *Buffer) check(tag int) error {

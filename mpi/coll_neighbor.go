@@ -183,7 +183,7 @@ func prepareNeighbor(
 	if k.into != nil {
 		k.RecvLayout = in.layout()
 	}
-	if coll.Overlap(b.send, b.recv) {
+	if coll.Overlap(b.send, b.recv) && overlaps(b.send, out.layout(), b.recv, in.layout()) {
 		return k.refuse(ErrOverlap)
 	}
 	tags := [2]int{k.comm.tag, second}

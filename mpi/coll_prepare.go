@@ -28,6 +28,7 @@ type checked struct {
 	units [2]int             // bytes that counts of send and of recv count; 0: elem
 	own   [2]*bufpool.Buffer // have packed copies; nil: there is none
 	into  *datatype.Items    // where what is received is stored; nil: recv is the memory itself
+	red   op.Reducer         // of a reduction of Buffers
 }
 
 func check[T Element](send, recv []T) (b checked) {
@@ -38,13 +39,23 @@ func check[T Element](send, recv []T) (b checked) {
 }
 
 // checkBuffers is check of what a call describes. Either may be the zero Buffer.
-func checkBuffers(send, recv *Buffer) (b checked) {
+func checkBuffers(send, recv *Buffer) checked {
+	return checkBuffersInto(send, recv, true) // what is not received stays as it was
+}
+
+// checkBuffersInto is checkBuffers; keep says that not all of recv is written for sure.
+func checkBuffersInto(send, recv *Buffer, keep bool) (b checked) {
 	if b.err = errors.Join(send.err, recv.err); b.err != nil {
 		return b
 	}
 	x, y := &send.items, &recv.items
 	b.send, b.own[0] = x.Packed()
-	if b.recv, b.own[1] = y.Packed(); b.own[1] != nil { // what is not received stays as it was
+	if keep {
+		b.recv, b.own[1] = y.Packed()
+	} else {
+		b.recv, b.own[1] = y.Room()
+	}
+	if b.own[1] != nil {
 		into := *y
 		b.into = &into
 	}
@@ -256,7 +267,7 @@ func (c *Comm) gathervCall(
 	if len(own) != len(mine) {
 		return k.refuse(wrongLength("the root's own block", len(own), len(mine)))
 	}
-	if coll.Overlap(*all, mine) && !coll.Same(own, mine) {
+	if overlaps(*all, *v, mine, nil) && !coll.Same(own, mine) {
 		return k.refuse(ErrOverlap)
 	}
 	return k, nil
@@ -288,7 +299,7 @@ func (c *Comm) allgatherCall(ctx context.Context, kind Coll, b checked, counts, 
 		}
 		k.bytes /= k.Size
 	}
-	if coll.Overlap(k.SendBuf, k.RecvBuf) && !coll.Same(k.RecvBlock(k.Rank), k.SendBuf) {
+	if overlaps(k.SendBuf, nil, k.RecvBuf, k.RecvLayout) && !coll.Same(k.RecvBlock(k.Rank), k.SendBuf) {
 		return k.refuse(ErrOverlap)
 	}
 	return k, nil
@@ -343,14 +354,29 @@ func (c *Comm) alltoallvCall(
 
 // sendApart makes an in-place exchange one of two buffers.
 func (k *collective) sendApart() error {
-	if !coll.Overlap(k.SendBuf, k.RecvBuf) {
+	if !overlaps(k.SendBuf, k.SendLayout, k.RecvBuf, k.RecvLayout) {
 		return nil
 	}
 	if !coll.Same(k.SendBuf, k.RecvBuf) {
 		return ErrOverlap
 	}
-	k.SendBuf = k.Scratch(len(k.RecvBuf))
-	copy(k.SendBuf, k.RecvBuf)
+	if k.SendLayout == nil {
+		k.SendBuf = k.Scratch(len(k.RecvBuf))
+		copy(k.SendBuf, k.RecvBuf)
+		return nil
+	}
+	// Only the blocks are copied: what is between them may be changed by others.
+	n := 0
+	for _, count := range k.SendLayout.Counts {
+		n += count
+	}
+	from := k.SendBuf
+	k.SendBuf, n = k.Scratch(n), 0
+	for i, at := range k.SendLayout.Displs {
+		count := k.SendLayout.Counts[i]
+		copy(k.SendBuf[n:], from[at:at+count])
+		k.SendLayout.Displs[i], n = n, n+count
+	}
 	return nil
 }
 

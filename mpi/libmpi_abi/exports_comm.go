@@ -8,6 +8,24 @@ import "C"
 
 import "github.com/weftstack/weft/mpi/internal/cbinding"
 
+//export weft_AttrDelete
+func weft_AttrDelete(p_comm uintptr, p_keyval int) (code int32) {
+	defer recovered("MPI_Attr_delete", &code)
+	return int32(cbinding.AttrDelete(cbinding.Handle(p_comm), p_keyval))
+}
+
+//export weft_AttrGet
+func weft_AttrGet(p_comm uintptr, p_keyval int, p_attribute_val uintptr, p_flag uintptr) (code int32) {
+	defer recovered("MPI_Attr_get", &code)
+	return int32(cbinding.AttrGet(cbinding.Handle(p_comm), p_keyval, p_attribute_val, p_flag))
+}
+
+//export weft_AttrPut
+func weft_AttrPut(p_comm uintptr, p_keyval int, p_attribute_val uintptr) (code int32) {
+	defer recovered("MPI_Attr_put", &code)
+	return int32(cbinding.AttrPut(cbinding.Handle(p_comm), p_keyval, p_attribute_val))
+}
+
 //export weft_CommCallErrhandler
 func weft_CommCallErrhandler(p_comm uintptr, p_errorcode int) (code int32) {
 	defer recovered("MPI_Comm_call_errhandler", &code)
@@ -20,14 +38,56 @@ func weft_CommCreateErrhandler(p_comm_errhandler_fn uintptr, p_errhandler uintpt
 	return int32(cbinding.CommCreateErrhandler(p_comm_errhandler_fn, p_errhandler))
 }
 
+//export weft_CommCreateKeyval
+func weft_CommCreateKeyval(p_comm_copy_attr_fn uintptr, p_comm_delete_attr_fn uintptr, p_comm_keyval uintptr, p_extra_state uintptr) (code int32) {
+	defer recovered("MPI_Comm_create_keyval", &code)
+	return int32(cbinding.CommCreateKeyval(p_comm_copy_attr_fn, p_comm_delete_attr_fn, p_comm_keyval, p_extra_state))
+}
+
+//export weft_CommDeleteAttr
+func weft_CommDeleteAttr(p_comm uintptr, p_comm_keyval int) (code int32) {
+	defer recovered("MPI_Comm_delete_attr", &code)
+	return int32(cbinding.CommDeleteAttr(cbinding.Handle(p_comm), p_comm_keyval))
+}
+
+//export weft_CommFreeKeyval
+func weft_CommFreeKeyval(p_comm_keyval uintptr) (code int32) {
+	defer recovered("MPI_Comm_free_keyval", &code)
+	return int32(cbinding.CommFreeKeyval(p_comm_keyval))
+}
+
+//export weft_CommGetAttr
+func weft_CommGetAttr(p_comm uintptr, p_comm_keyval int, p_attribute_val uintptr, p_flag uintptr) (code int32) {
+	defer recovered("MPI_Comm_get_attr", &code)
+	return int32(cbinding.CommGetAttr(cbinding.Handle(p_comm), p_comm_keyval, p_attribute_val, p_flag))
+}
+
 //export weft_CommGetErrhandler
 func weft_CommGetErrhandler(p_comm uintptr, p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_Comm_get_errhandler", &code)
 	return int32(cbinding.CommGetErrhandler(cbinding.Handle(p_comm), p_errhandler))
 }
 
+//export weft_CommSetAttr
+func weft_CommSetAttr(p_comm uintptr, p_comm_keyval int, p_attribute_val uintptr) (code int32) {
+	defer recovered("MPI_Comm_set_attr", &code)
+	return int32(cbinding.CommSetAttr(cbinding.Handle(p_comm), p_comm_keyval, p_attribute_val))
+}
+
 //export weft_CommSetErrhandler
 func weft_CommSetErrhandler(p_comm uintptr, p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_Comm_set_errhandler", &code)
 	return int32(cbinding.CommSetErrhandler(cbinding.Handle(p_comm), cbinding.Handle(p_errhandler)))
+}
+
+//export weft_KeyvalCreate
+func weft_KeyvalCreate(p_copy_fn uintptr, p_delete_fn uintptr, p_keyval uintptr, p_extra_state uintptr) (code int32) {
+	defer recovered("MPI_Keyval_create", &code)
+	return int32(cbinding.KeyvalCreate(p_copy_fn, p_delete_fn, p_keyval, p_extra_state))
+}
+
+//export weft_KeyvalFree
+func weft_KeyvalFree(p_keyval uintptr) (code int32) {
+	defer recovered("MPI_Keyval_free", &code)
+	return int32(cbinding.KeyvalFree(p_keyval))
 }

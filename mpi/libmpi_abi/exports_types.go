@@ -5,3 +5,35 @@
 package main
 
 import "C"
+
+import "github.com/weftstack/weft/mpi/internal/cbinding"
+
+//export weft_TypeCreateKeyval
+func weft_TypeCreateKeyval(p_type_copy_attr_fn uintptr, p_type_delete_attr_fn uintptr, p_type_keyval uintptr, p_extra_state uintptr) (code int32) {
+	defer recovered("MPI_Type_create_keyval", &code)
+	return int32(cbinding.TypeCreateKeyval(p_type_copy_attr_fn, p_type_delete_attr_fn, p_type_keyval, p_extra_state))
+}
+
+//export weft_TypeDeleteAttr
+func weft_TypeDeleteAttr(p_datatype uintptr, p_type_keyval int) (code int32) {
+	defer recovered("MPI_Type_delete_attr", &code)
+	return int32(cbinding.TypeDeleteAttr(cbinding.Handle(p_datatype), p_type_keyval))
+}
+
+//export weft_TypeFreeKeyval
+func weft_TypeFreeKeyval(p_type_keyval uintptr) (code int32) {
+	defer recovered("MPI_Type_free_keyval", &code)
+	return int32(cbinding.TypeFreeKeyval(p_type_keyval))
+}
+
+//export weft_TypeGetAttr
+func weft_TypeGetAttr(p_datatype uintptr, p_type_keyval int, p_attribute_val uintptr, p_flag uintptr) (code int32) {
+	defer recovered("MPI_Type_get_attr", &code)
+	return int32(cbinding.TypeGetAttr(cbinding.Handle(p_datatype), p_type_keyval, p_attribute_val, p_flag))
+}
+
+//export weft_TypeSetAttr
+func weft_TypeSetAttr(p_datatype uintptr, p_type_keyval int, p_attribute_val uintptr) (code int32) {
+	defer recovered("MPI_Type_set_attr", &code)
+	return int32(cbinding.TypeSetAttr(cbinding.Handle(p_datatype), p_type_keyval, p_attribute_val))
+}

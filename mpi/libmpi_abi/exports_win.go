@@ -20,10 +20,40 @@ func weft_WinCreateErrhandler(p_win_errhandler_fn uintptr, p_errhandler uintptr)
 	return int32(cbinding.WinCreateErrhandler(p_win_errhandler_fn, p_errhandler))
 }
 
+//export weft_WinCreateKeyval
+func weft_WinCreateKeyval(p_win_copy_attr_fn uintptr, p_win_delete_attr_fn uintptr, p_win_keyval uintptr, p_extra_state uintptr) (code int32) {
+	defer recovered("MPI_Win_create_keyval", &code)
+	return int32(cbinding.WinCreateKeyval(p_win_copy_attr_fn, p_win_delete_attr_fn, p_win_keyval, p_extra_state))
+}
+
+//export weft_WinDeleteAttr
+func weft_WinDeleteAttr(p_win uintptr, p_win_keyval int) (code int32) {
+	defer recovered("MPI_Win_delete_attr", &code)
+	return int32(cbinding.WinDeleteAttr(cbinding.Handle(p_win), p_win_keyval))
+}
+
+//export weft_WinFreeKeyval
+func weft_WinFreeKeyval(p_win_keyval uintptr) (code int32) {
+	defer recovered("MPI_Win_free_keyval", &code)
+	return int32(cbinding.WinFreeKeyval(p_win_keyval))
+}
+
+//export weft_WinGetAttr
+func weft_WinGetAttr(p_win uintptr, p_win_keyval int, p_attribute_val uintptr, p_flag uintptr) (code int32) {
+	defer recovered("MPI_Win_get_attr", &code)
+	return int32(cbinding.WinGetAttr(cbinding.Handle(p_win), p_win_keyval, p_attribute_val, p_flag))
+}
+
 //export weft_WinGetErrhandler
 func weft_WinGetErrhandler(p_win uintptr, p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_Win_get_errhandler", &code)
 	return int32(cbinding.WinGetErrhandler(cbinding.Handle(p_win), p_errhandler))
+}
+
+//export weft_WinSetAttr
+func weft_WinSetAttr(p_win uintptr, p_win_keyval int, p_attribute_val uintptr) (code int32) {
+	defer recovered("MPI_Win_set_attr", &code)
+	return int32(cbinding.WinSetAttr(cbinding.Handle(p_win), p_win_keyval, p_attribute_val))
 }
 
 //export weft_WinSetErrhandler

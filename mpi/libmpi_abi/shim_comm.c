@@ -4,6 +4,24 @@
 
 #include "shim.h"
 
+#pragma weak MPI_Attr_delete = PMPI_Attr_delete
+int PMPI_Attr_delete(MPI_Comm comm, int keyval)
+{
+	return weft_AttrDelete((GoUintptr)comm, keyval);
+}
+
+#pragma weak MPI_Attr_get = PMPI_Attr_get
+int PMPI_Attr_get(MPI_Comm comm, int keyval, void *attribute_val, int *flag)
+{
+	return weft_AttrGet((GoUintptr)comm, keyval, (GoUintptr)attribute_val, (GoUintptr)flag);
+}
+
+#pragma weak MPI_Attr_put = PMPI_Attr_put
+int PMPI_Attr_put(MPI_Comm comm, int keyval, void *attribute_val)
+{
+	return weft_AttrPut((GoUintptr)comm, keyval, (GoUintptr)attribute_val);
+}
+
 #pragma weak MPI_Comm_call_errhandler = PMPI_Comm_call_errhandler
 int PMPI_Comm_call_errhandler(MPI_Comm comm, int errorcode)
 {
@@ -16,14 +34,56 @@ int PMPI_Comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn
 	return weft_CommCreateErrhandler((GoUintptr)comm_errhandler_fn, (GoUintptr)errhandler);
 }
 
+#pragma weak MPI_Comm_create_keyval = PMPI_Comm_create_keyval
+int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr_fn, MPI_Comm_delete_attr_function *comm_delete_attr_fn, int *comm_keyval, void *extra_state)
+{
+	return weft_CommCreateKeyval((GoUintptr)comm_copy_attr_fn, (GoUintptr)comm_delete_attr_fn, (GoUintptr)comm_keyval, (GoUintptr)extra_state);
+}
+
+#pragma weak MPI_Comm_delete_attr = PMPI_Comm_delete_attr
+int PMPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval)
+{
+	return weft_CommDeleteAttr((GoUintptr)comm, comm_keyval);
+}
+
+#pragma weak MPI_Comm_free_keyval = PMPI_Comm_free_keyval
+int PMPI_Comm_free_keyval(int *comm_keyval)
+{
+	return weft_CommFreeKeyval((GoUintptr)comm_keyval);
+}
+
+#pragma weak MPI_Comm_get_attr = PMPI_Comm_get_attr
+int PMPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val, int *flag)
+{
+	return weft_CommGetAttr((GoUintptr)comm, comm_keyval, (GoUintptr)attribute_val, (GoUintptr)flag);
+}
+
 #pragma weak MPI_Comm_get_errhandler = PMPI_Comm_get_errhandler
 int PMPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 {
 	return weft_CommGetErrhandler((GoUintptr)comm, (GoUintptr)errhandler);
 }
 
+#pragma weak MPI_Comm_set_attr = PMPI_Comm_set_attr
+int PMPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void *attribute_val)
+{
+	return weft_CommSetAttr((GoUintptr)comm, comm_keyval, (GoUintptr)attribute_val);
+}
+
 #pragma weak MPI_Comm_set_errhandler = PMPI_Comm_set_errhandler
 int PMPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
 {
 	return weft_CommSetErrhandler((GoUintptr)comm, (GoUintptr)errhandler);
+}
+
+#pragma weak MPI_Keyval_create = PMPI_Keyval_create
+int PMPI_Keyval_create(MPI_Copy_function *copy_fn, MPI_Delete_function *delete_fn, int *keyval, void *extra_state)
+{
+	return weft_KeyvalCreate((GoUintptr)copy_fn, (GoUintptr)delete_fn, (GoUintptr)keyval, (GoUintptr)extra_state);
+}
+
+#pragma weak MPI_Keyval_free = PMPI_Keyval_free
+int PMPI_Keyval_free(int *keyval)
+{
+	return weft_KeyvalFree((GoUintptr)keyval);
 }

@@ -15,3 +15,33 @@ MPI_Aint PMPI_Aint_diff(MPI_Aint addr1, MPI_Aint addr2)
 {
 	return (MPI_Aint)((uintptr_t)addr1 - (uintptr_t)addr2);
 }
+
+#pragma weak MPI_Type_create_keyval = PMPI_Type_create_keyval
+int PMPI_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn, MPI_Type_delete_attr_function *type_delete_attr_fn, int *type_keyval, void *extra_state)
+{
+	return weft_TypeCreateKeyval((GoUintptr)type_copy_attr_fn, (GoUintptr)type_delete_attr_fn, (GoUintptr)type_keyval, (GoUintptr)extra_state);
+}
+
+#pragma weak MPI_Type_delete_attr = PMPI_Type_delete_attr
+int PMPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval)
+{
+	return weft_TypeDeleteAttr((GoUintptr)datatype, type_keyval);
+}
+
+#pragma weak MPI_Type_free_keyval = PMPI_Type_free_keyval
+int PMPI_Type_free_keyval(int *type_keyval)
+{
+	return weft_TypeFreeKeyval((GoUintptr)type_keyval);
+}
+
+#pragma weak MPI_Type_get_attr = PMPI_Type_get_attr
+int PMPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val, int *flag)
+{
+	return weft_TypeGetAttr((GoUintptr)datatype, type_keyval, (GoUintptr)attribute_val, (GoUintptr)flag);
+}
+
+#pragma weak MPI_Type_set_attr = PMPI_Type_set_attr
+int PMPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val)
+{
+	return weft_TypeSetAttr((GoUintptr)datatype, type_keyval, (GoUintptr)attribute_val);
+}

@@ -16,10 +16,40 @@ int PMPI_Win_create_errhandler(MPI_Win_errhandler_function *win_errhandler_fn, M
 	return weft_WinCreateErrhandler((GoUintptr)win_errhandler_fn, (GoUintptr)errhandler);
 }
 
+#pragma weak MPI_Win_create_keyval = PMPI_Win_create_keyval
+int PMPI_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn, MPI_Win_delete_attr_function *win_delete_attr_fn, int *win_keyval, void *extra_state)
+{
+	return weft_WinCreateKeyval((GoUintptr)win_copy_attr_fn, (GoUintptr)win_delete_attr_fn, (GoUintptr)win_keyval, (GoUintptr)extra_state);
+}
+
+#pragma weak MPI_Win_delete_attr = PMPI_Win_delete_attr
+int PMPI_Win_delete_attr(MPI_Win win, int win_keyval)
+{
+	return weft_WinDeleteAttr((GoUintptr)win, win_keyval);
+}
+
+#pragma weak MPI_Win_free_keyval = PMPI_Win_free_keyval
+int PMPI_Win_free_keyval(int *win_keyval)
+{
+	return weft_WinFreeKeyval((GoUintptr)win_keyval);
+}
+
+#pragma weak MPI_Win_get_attr = PMPI_Win_get_attr
+int PMPI_Win_get_attr(MPI_Win win, int win_keyval, void *attribute_val, int *flag)
+{
+	return weft_WinGetAttr((GoUintptr)win, win_keyval, (GoUintptr)attribute_val, (GoUintptr)flag);
+}
+
 #pragma weak MPI_Win_get_errhandler = PMPI_Win_get_errhandler
 int PMPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler)
 {
 	return weft_WinGetErrhandler((GoUintptr)win, (GoUintptr)errhandler);
+}
+
+#pragma weak MPI_Win_set_attr = PMPI_Win_set_attr
+int PMPI_Win_set_attr(MPI_Win win, int win_keyval, void *attribute_val)
+{
+	return weft_WinSetAttr((GoUintptr)win, win_keyval, (GoUintptr)attribute_val);
 }
 
 #pragma weak MPI_Win_set_errhandler = PMPI_Win_set_errhandler

@@ -1,16 +1,23 @@
 package cbinding
 
-import "sync"
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/weftstack/weft/mpi/internal/abi"
+)
 
 // A keyval is an attribute key. MPI_Comm_free_keyval takes its number away; attributes that exist
-// keep it.
+// keep it (MPI-4.1, Section 7.7.2).
 type keyval struct {
 	number       int
 	scope        keyScope
-	copy, delete uintptr // functions of C, or special values
+	copy, delete uintptr // functions of C, or MPI_COMM_DUP_FN, or 0: MPI_COMM_NULL_COPY_FN
 	extra        uintptr
 }
 
+// A keyScope says what a key is for.
 type keyScope uint8
 
 const (
@@ -18,6 +25,8 @@ const (
 	ofWinKey
 	ofTypeKey
 )
+
+var keyScopes = [...]string{ofCommKey: "communicators", ofWinKey: "windows", ofTypeKey: "datatypes"}
 
 // attributes are those of one object, in the order in which they were attached.
 type attributes struct {
@@ -30,10 +39,50 @@ type attribute struct {
 	value uintptr
 }
 
-// dropAttributes deletes all attributes, the last attached first (MPI-4.1, Section 11.2.4).
-func (o *object) dropAttributes() error { return o.attrs.drop(o.handle) }
+// find returns the index of an attribute, or -1. a.mu is held.
+func (a *attributes) find(k *keyval) int {
+	return slices.IndexFunc(a.list, func(x attribute) bool { return x.key == k })
+}
 
-// drop calls the delete functions of the attributes of an object and removes them, until one fails.
+func (a *attributes) get(k *keyval) (uintptr, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if i := a.find(k); i >= 0 {
+		return a.list[i].value, true
+	}
+	return 0, false
+}
+
+// set attaches a value to the object with handle h. A value that was there is dropped first.
+func (a *attributes) set(h Handle, k *keyval, value uintptr) error {
+	if err := a.delete(h, k); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.list = append(a.list, attribute{k, value})
+	return nil
+}
+
+// delete drops an attribute, if there is one. It stays if its delete function returns an error.
+func (a *attributes) delete(h Handle, k *keyval) error {
+	v, ok := a.get(k)
+	if !ok {
+		return nil
+	}
+	if err := k.drop(h, v); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if i := a.find(k); i >= 0 {
+		a.list = slices.Delete(a.list, i, i+1)
+	}
+	return nil
+}
+
+// drop deletes all attributes of the object with handle h, the last attached first (MPI-4.1, Section
+// 11.2.4), until a delete function returns an error.
 func (a *attributes) drop(h Handle) error {
 	for {
 		a.mu.Lock()
@@ -42,29 +91,130 @@ func (a *attributes) drop(h Handle) error {
 			a.mu.Unlock()
 			return nil
 		}
-		x := a.list[n-1]
+		k := a.list[n-1].key
 		a.mu.Unlock()
-		if err := x.key.drop(h, x.value); err != nil {
+		if err := a.delete(h, k); err != nil {
 			return err
 		}
-		a.mu.Lock()
-		for i := len(a.list) - 1; i >= 0; i-- {
-			if a.list[i] == x {
-				a.list = append(a.list[:i], a.list[i+1:]...)
-				break
+	}
+}
+
+// copyTo gives a duplicate of the object with handle h the attributes that their copy functions copy.
+// If one returns an error, those that the duplicate has so far are for the caller to drop.
+func (a *attributes) copyTo(to *attributes, h Handle) error {
+	a.mu.Lock()
+	list := slices.Clone(a.list)
+	a.mu.Unlock()
+	for _, x := range list {
+		value, ok := x.value, x.key.copy == abi.CommDupFn
+		if !ok && x.key.copy != abi.CommNullCopyFn {
+			var code int
+			value, ok, code = CallCopyAttr(x.key.copy, h, x.key.number, x.key.extra, x.value)
+			if code != 0 {
+				return userCode(code)
 			}
 		}
-		a.mu.Unlock()
+		if ok {
+			to.mu.Lock()
+			to.list = append(to.list, attribute{x.key, value})
+			to.mu.Unlock()
+		}
 	}
+	return nil
 }
 
 // drop calls the delete function of a key.
 func (k *keyval) drop(h Handle, value uintptr) error {
-	if k.delete == 0 {
+	if k.delete == abi.CommNullDeleteFn {
 		return nil
 	}
 	if code := CallDeleteAttr(k.delete, h, k.number, value, k.extra); code != 0 {
 		return userCode(code)
 	}
 	return nil
+}
+
+// createKeyval makes a key.
+func createKeyval(proc string, scope keyScope, copyFn, deleteFn, result, extra uintptr) int {
+	if result == 0 {
+		return fail(proc, nullError("keyval"))
+	}
+	k := &keyval{scope: scope, copy: copyFn, delete: deleteFn, extra: extra}
+	h, err := keyvals.put(k)
+	if err != nil {
+		return fail(proc, err)
+	}
+	k.number = int(h)
+	return fail(proc, setInt(result, k.number, false))
+}
+
+// freeKeyval frees the number of a key.
+func freeKeyval(proc string, scope keyScope, number uintptr) int {
+	if number == 0 {
+		return fail(proc, nullError("keyval"))
+	}
+	n := int(*at[int32](number))
+	if _, err := keyOf(scope, n); err != nil {
+		return fail(proc, err)
+	}
+	keyvals.delete(Handle(uint(n)))
+	return fail(proc, setInt(number, abi.KeyvalInvalid, false))
+}
+
+// keyOf returns the key with a number that the program has made for objects of a kind.
+func keyOf(scope keyScope, number int) (*keyval, error) {
+	if number == abi.KeyvalInvalid {
+		return nil, argError(abi.ErrKeyval, "keyval", "MPI_KEYVAL_INVALID", "is no key")
+	}
+	if number > 0 && number < maxPredefined {
+		return nil, argError(abi.ErrKeyval, "keyval", number, "is predefined or no key")
+	}
+	k, err := keyvalOf(number)
+	if err == nil && k.scope != scope {
+		err = argError(abi.ErrKeyval, "keyval", number, fmt.Sprintf("is a key of %s, not %s", keyScopes[k.scope], keyScopes[scope]))
+	}
+	return k, err
+}
+
+// setAttr attaches a value.
+func (a *attributes) setAttr(h Handle, scope keyScope, number int, value uintptr) error {
+	k, err := keyOf(scope, number)
+	if err != nil {
+		return err
+	}
+	return a.set(h, k, value)
+}
+
+// deleteAttr deletes an attribute.
+func (a *attributes) deleteAttr(h Handle, scope keyScope, number int) error {
+	k, err := keyOf(scope, number)
+	if err != nil {
+		return err
+	}
+	return a.delete(h, k)
+}
+
+// getAttr stores the value of an attribute and whether there is one. predefined returns that of a
+// predefined key.
+func (a *attributes) getAttr(scope keyScope, number int, value, flag uintptr, predefined func(key int) (uintptr, bool)) error {
+	if value == 0 || flag == 0 {
+		return nullError("attribute_val or flag")
+	}
+	var v uintptr
+	var ok, known bool
+	if number > 0 && number < maxPredefined && predefined != nil {
+		v, known = predefined(number)
+		ok = v != 0
+	}
+	if !known {
+		k, err := keyOf(scope, number)
+		if err != nil {
+			return err
+		}
+		v, ok = a.get(k)
+	}
+	if ok {
+		*at[uintptr](value) = v
+	}
+	return setFlag(flag, ok)
 }

@@ -90,6 +90,7 @@ func initialize(level int) error {
 		f(w)
 	}
 	state.phase.Store(running)
+	CachePhase(running)
 	return nil
 }
 
@@ -101,6 +102,7 @@ func addComm(h Handle, c *mpi.Comm) {
 		o.handler.Store(e)
 	}
 	comms.set(h, o)
+	CacheComm(h, c.Rank(), c.Size())
 }
 
 // Finalize is MPI_Finalize.
@@ -115,7 +117,7 @@ func Finalize() int {
 		return fail(proc, &callError{abi.ErrOther, "called twice"})
 	}
 	self := comms.get(abi.CommSelf)
-	if err := self.dropAttributes(); err != nil {
+	if err := self.attrs.drop(self.handle); err != nil {
 		return self.done(proc, err)
 	}
 	for _, f := range leaveHooks {
@@ -125,6 +127,9 @@ func Finalize() int {
 		return self.done(proc, err)
 	}
 	state.phase.Store(finalized)
+	CachePhase(finalized)
+	Uncache(abi.CommWorld)
+	Uncache(abi.CommSelf)
 	comms.set(abi.CommWorld, nil)
 	comms.set(abi.CommSelf, nil)
 	outside.handler.Store(self.handler.Load())

@@ -66,7 +66,27 @@ func (t *Type) madeBy(err error, how int, integers []int, types ...*Type) (*Type
 		return nil, err
 	}
 	t.made = &Contents{Combiner: how, Integers: integers, Types: slices.Clone(types)}
+	t.base = nil
+	for i, part := range types {
+		if how == CombinerStruct && integers[1+i] == 0 {
+			continue // a block without items
+		}
+		b := part.Base()
+		if t.base == nil {
+			t.base = b
+		}
+		if b == nil || !sameBase(b, t.base) {
+			t.base = nil
+			break
+		}
+	}
 	return t, nil
+}
+
+// sameBase reports whether a and b are one predefined datatype, or datatypes of one Go type.
+func sameBase(a, b *Type) bool {
+	return a == b || a.named != nil && a.named == b.named ||
+		a.named == nil && b.named == nil && a.made.Go != nil && a.made.Go == b.made.Go
 }
 
 // Build makes a datatype of contents, which may have been changed: of other

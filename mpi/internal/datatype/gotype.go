@@ -8,14 +8,17 @@ import (
 // Of returns the datatype of one T. That of a struct is what Struct makes of its fields, with the
 // size of the struct as extent: its padding is a gap (MPI-4.1, Section 5.1.2). It returns
 // mpierr.ErrType if T holds pointers.
-func Of[T any]() (*Type, error) {
-	goType := reflect.TypeFor[T]()
+func Of[T any]() (*Type, error) { return OfGo(reflect.TypeFor[T]()) }
+
+// OfGo is Of for a type that is known at run time.
+func OfGo(goType reflect.Type) (*Type, error) {
 	e, err := elementOf(goType)
 	if err != nil {
 		return nil, err
 	}
 	t := e.typ.like()
 	t.made = &Contents{Combiner: CombinerNamed, Go: goType, Named: t}
+	t.base = t
 	return t, nil
 }
 

@@ -103,3 +103,13 @@ func (x *Items) Unpack(b []byte, from int) {
 		x.Gaps.Unpack(b, from)
 	}
 }
+
+// Described returns the items as a buffer: in one run of memory, as bytes.
+func (x *Items) Described() Buffer {
+	if x.Dense() {
+		return Buffer{Mem: In(x.Mem), Count: len(x.Mem), Type: oneByte}
+	}
+	return x.Gaps
+}
+
+var oneByte = OfBytes(1)

@@ -206,6 +206,7 @@ func (n *Named) define() {
 	n.Type = &Type{root: run(0, n.size), size: n.size, ub: n.size, tub: n.size, align: n.align(),
 		sig: basicSignature(n.layout()), values: sig, named: n}
 	n.Type.made = &Contents{Combiner: CombinerNamed, Named: n.Type}
+	n.Type.base = n.Type
 }
 
 // definePair makes the datatype of a pair as the C struct of its parts.
@@ -222,5 +223,6 @@ func (n *Named) definePair() {
 	}
 	t.named = n
 	t.made = &Contents{Combiner: CombinerNamed, Named: t}
+	t.base = t
 	n.Type = t
 }

@@ -34,6 +34,7 @@ type Type struct {
 	values Sig
 	made   *Contents // how it was made
 	named  *Named    // the predefined datatype of C or Fortran that it is
+	base   *Type     // the predefined datatype of all its elements; nil for several
 }
 
 // OfBytes is n bytes in a row.
@@ -67,6 +68,15 @@ func (t *Type) TrueBounds() (lb, ub int) { return t.tlb, t.tub }
 
 // Align returns the alignment of the strictest element of an item, at least 1.
 func (t *Type) Align() int { return max(t.align, 1) }
+
+// Base returns the predefined datatype, or that of a Go type, of which all elements of t are; nil if there are
+// several, or t is (MPI-4.1, Section 12.3.4: what a derived datatype of an update consists of).
+func (t *Type) Base() *Type {
+	if t == nil {
+		return nil
+	}
+	return t.base
+}
 
 // Values returns the signature of the values of an item, in messages.
 func (t *Type) Values() Sig { return t.values }

@@ -20,7 +20,8 @@ type ReceiveReduce struct {
 	npart int
 }
 
-// MaxReduceElem is the length of the longest elements of predefined operators.
+// MaxReduceElem is the length of the longest elements that a receive combines, those of Go types.
+// Longer ones (complex long double, pairs with a long double) are received first, then combined.
 const MaxReduceElem = 16
 
 // reduceBlock is how many bytes are copied at a time from fragments that are not aligned for
@@ -44,7 +45,7 @@ func (m *ReceiveReduce) take(dst []byte, off int, b []byte) {
 	b = b[:len(b)-m.npart]
 	if misaligned(b, m.Elem) {
 		s := bufpool.Get(reduceBlock)
-		for tmp := s.Bytes(reduceBlock); len(b) > 0; {
+		for tmp := s.Bytes(reduceBlock / m.Elem * m.Elem); len(b) > 0; {
 			n := copy(tmp, b)
 			m.combine(dst, off, tmp[:n])
 			off, b = off+n, b[n:]
@@ -69,7 +70,11 @@ func (m *ReceiveReduce) combine(dst []byte, off int, b []byte) {
 	}
 }
 
-// misaligned reports whether b is not aligned for elements of elem bytes.
+// misaligned reports whether b is not aligned for elements of elem bytes. Packed pairs, of which none has
+// a power of two of bytes unless its parts are as long, need no alignment.
 func misaligned(b []byte, elem int) bool {
+	if elem&(elem-1) != 0 {
+		return false
+	}
 	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%uintptr(min(elem, 8)) != 0
 }

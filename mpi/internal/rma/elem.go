@@ -19,10 +19,13 @@ type Elem struct {
 	word  bool         // a 64-bit integer, which processors and RDMA update atomically
 	sig   datatype.Sig // type signature
 	ops   op.Table     // operators that it has
+	// gap is set if the data of an element is not one run of memory: updates of it travel one by one, packed.
+	gap *datatype.Type
 }
 
-// elemCode is the number of an element type in messages: a basic type, or a pair for MinLoc and MaxLoc, which is
-// elemPair plus the type of its value.
+// elemCode is the number of an element type in messages: a basic type; or a pair for MinLoc and MaxLoc, which is
+// elemPair plus the type of its value; or elemNamed plus the place of a datatype in datatype.Predefined, for those of
+// which a basic type does not have the representation.
 type elemCode uint8
 
 const (
@@ -40,7 +43,8 @@ const (
 	elemComplex64
 	elemComplex128
 	elemBool
-	elemPair elemCode = 16
+	elemPair  elemCode = 16
+	elemNamed elemCode = 32
 )
 
 // elems are the element types of requests, by code. That of elemOther has no size. None has a signature, which
@@ -133,10 +137,15 @@ func codeOf(t reflect.Type) elemCode {
 
 // elemIn returns the element type that a request names, or nil if there is none of that code and size.
 func elemIn(h *amHeader) *Elem {
-	if int(h.elem) >= len(elems) || elems[h.elem] == nil {
+	var e *Elem
+	if h.elem >= elemNamed {
+		e = namedElem(h.elem)
+	} else if int(h.elem) < len(elems) {
+		e = elems[h.elem]
+	}
+	if e == nil {
 		return nil
 	}
-	e := elems[h.elem]
 	if h.elem == elemOther && h.size == 0 || h.elem != elemOther && int(h.size) != e.size {
 		return nil
 	}
@@ -148,6 +157,15 @@ func (e *Elem) Size() int { return e.size }
 
 // String returns the name of the type, for people.
 func (e *Elem) String() string { return fmt.Sprintf("%v (%d bytes)", e.sig, e.size) }
+
+// span returns how many bytes of memory n bytes of data take: those of elements in a row, or of one with gaps.
+func (e *Elem) span(n int) int {
+	if e.gap == nil || n == 0 {
+		return n
+	}
+	_, hi := e.gap.TrueBounds()
+	return hi
+}
 
 // fits reports whether elements may lie at the beginning of mem.
 func (e *Elem) fits(mem []byte) bool { return addressOf(mem)%uintptr(e.align) == 0 }
@@ -212,7 +230,7 @@ func (w *Window) checkPlace(target, off int, e *Elem) error {
 
 // ownElems returns the caller's own memory for an update.
 func (w *Window) ownElems(off, n int, e *Elem) ([]byte, error) {
-	mem, err := w.ownAt(off, n)
+	mem, err := w.ownAt(off, e.span(n))
 	if err == nil && !e.fits(mem) {
 		err = fmt.Errorf("%w: %v at %d of the own memory, which is not at a multiple of %d", mpierr.ErrDatatype, e, off, e.align)
 	}

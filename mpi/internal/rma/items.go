@@ -16,15 +16,16 @@ func (w *Window) UpdateItems(ctx context.Context, src datatype.Buffer, old *data
 	if err != nil {
 		return err
 	}
+	noOp := code == op.CodeNoOp && old != nil
 	same := src.Type
-	if code == op.CodeNoOp && old != nil {
+	if noOp {
 		same = old.Type // NoOp ignores the operands
 	}
 	if err := w.wholeElements(e, same, ttype); err != nil {
 		return err
 	}
 	var packed []byte
-	if code == op.CodeNoOp && old != nil {
+	if noOp {
 		var size int
 		size, err = old.Span()
 		packed = make([]byte, size)
@@ -35,11 +36,19 @@ func (w *Window) UpdateItems(ctx context.Context, src datatype.Buffer, old *data
 		return err
 	}
 	to := datatype.Buffer{Mem: datatype.In(packed), Count: 1, Type: datatype.OfBytes(len(packed))}
+	var olds []byte // packed, if elements have gaps
 	if old != nil {
 		if err := w.wholeElements(e, old.Type); err != nil {
 			return err
 		}
-		to = *old
+		if to = *old; e.gap != nil {
+			size, err := old.Span()
+			if err != nil {
+				return err
+			}
+			olds = make([]byte, size)
+			to = datatype.Buffer{Mem: datatype.In(olds), Count: 1, Type: datatype.OfBytes(size)}
+		}
 	}
 	off, _, err := w.locateUpdate(target, disp, 0, e)
 	if err == nil && target != ProcNull && len(packed) > 0 {
@@ -48,14 +57,54 @@ func (w *Window) UpdateItems(ctx context.Context, src datatype.Buffer, old *data
 	if err != nil {
 		return err
 	}
-	return w.typed(to, target, disp, tcount, ttype, AccessUpdate, func(b []byte, off int) error {
-		next := packed[:len(b)]
-		packed = packed[len(b):]
+	pos := 0 // bytes of data before what is moved next
+	err = w.typed(to, target, disp, tcount, ttype, AccessUpdate, func(b []byte, off int) error {
+		from := pos
+		pos += len(b)
+		if e.gap != nil {
+			return gapped(from, pos, e.size, func(k int) error { // elements that begin in b
+				next := packed[k : k+e.size]
+				var into []byte
+				if old != nil {
+					into = olds[k : k+e.size]
+				}
+				return w.updateAt(ctx, next, into, target, off+k-from, e, code)
+			})
+		}
 		if old == nil {
 			b = nil
 		}
-		return w.updateAt(ctx, next, b, target, off, e, code)
+		return w.updateAt(ctx, packed[from:pos], b, target, off, e, code)
 	})
+	if err == nil && olds != nil {
+		w.unpackLater(target, olds, *old)
+	}
+	return err
+}
+
+// gapped calls f for the data of elements of a size that begins between from and to: with where it begins.
+func gapped(from, to, size int, f func(k int) error) error {
+	for k := (from + size - 1) / size * size; k < to; k += size {
+		if err := f(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unpackLater stores packed old elements of an update to items once all answers of the target have arrived.
+func (w *Window) unpackLater(target int, olds []byte, to datatype.Buffer) {
+	if target == ProcNull {
+		return
+	}
+	if w.self(target) {
+		to.Unpack(olds, 0)
+		return
+	}
+	t := &w.to[target]
+	t.mu.Lock()
+	t.unpack = append(t.unpack, unpack{olds, to})
+	t.mu.Unlock()
 }
 
 // pack returns the data of items without gaps, in place if they have none.
@@ -84,8 +133,12 @@ func (w *Window) wholeElements(e *Elem, types ...*datatype.Type) error {
 			return fmt.Errorf("%w: nil", mpierr.ErrDatatype)
 		}
 		ok := t.Extent()%step == 0
-		for off, n := range t.Runs(1) {
-			ok = ok && off%step == 0 && n%e.size == 0
+		if e.gap != nil {
+			ok = wholeGapped(e, t)
+		} else {
+			for off, n := range t.Runs(1) {
+				ok = ok && off%step == 0 && n%e.size == 0
+			}
 		}
 		if !ok {
 			return fmt.Errorf("%w: %v holds parts of elements of %d bytes", mpierr.ErrDatatype, t, e.size)
@@ -95,6 +148,13 @@ func (w *Window) wholeElements(e *Elem, types ...*datatype.Type) error {
 		}
 	}
 	return nil
+}
+
+// wholeGapped is wholeElements for elements that are not one run of memory: the data of each must lie around where it
+// begins as in the type of the elements. Only a datatype that was made of such elements is sure to do that.
+func wholeGapped(e *Elem, t *datatype.Type) bool {
+	b := t.Base()
+	return b != nil && b.Named() != nil && b.Named() == e.gap.Named()
 }
 
 // PutItems is Put of items, to tcount items of ttype that begin at disp. Each range of bytes that is

@@ -71,11 +71,11 @@ func FuzzRequest(f *testing.F) {
 		if h.n > MaxChunk || len(data) > 2*MaxChunk {
 			t.Fatalf("%d bytes and %d of data", h.n, len(data))
 		}
-		w := &Window{mem: AlignedBytes(256, maxAlign)}
+		w := &Window{}
 		if !h.update() {
 			return
 		}
-		if e, code := w.checkUpdate(&h, w.mem[:64]); code == amOK && (e.size != int(h.size) && h.elem != elemOther ||
+		if e, code := w.checkUpdate(&h); code == amOK && (e.size != int(h.size) && h.elem != elemOther ||
 			h.n%uint64(h.size) != 0 || h.kind == amUpdate && e.ops[h.op] == nil) {
 			t.Fatalf("%+v is taken for an update of %v", h, e)
 		}

@@ -205,6 +205,9 @@ func (w *Window) Swap(ctx context.Context, operands, old []byte, target, disp in
 	if err == nil && (len(old) > e.size || len(operands) != 2*len(old)) {
 		err = fmt.Errorf("%w: %d and %d bytes in a CompareAndSwap of %v", mpierr.ErrCount, len(operands), len(old), e)
 	}
+	if err == nil && e.gap != nil {
+		err = fmt.Errorf("%w: a CompareAndSwap of %v, which has gaps", mpierr.ErrDatatype, e)
+	}
 	if done || err != nil {
 		return err
 	}

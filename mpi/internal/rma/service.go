@@ -200,15 +200,21 @@ func (s *service) access(ctx context.Context, h amHeader, data []byte) {
 		need = AccessRead
 	}
 	code := amOK
-	mem, within := w.at(h.off, h.n)
 	var e *Elem
+	n := h.n
+	if h.update() {
+		if e, code = w.checkUpdate(&h); e != nil {
+			n = uint64(e.span(int(n)))
+		}
+	}
+	mem, within := w.at(h.off, n)
 	switch {
 	case w.access&need == 0:
 		code = amAccess
 	case !within:
 		code = amRange
-	case h.update():
-		e, code = w.checkUpdate(&h, mem)
+	case e != nil && len(mem) > 0 && !e.fits(mem):
+		code = amAlign
 	}
 	var held *bufpool.Buffer
 	if h.bulk {
@@ -265,18 +271,17 @@ func (s *service) access(ctx context.Context, h amHeader, data []byte) {
 	held.Put()
 }
 
-// checkUpdate returns the type of the elements of an update of mem, or why it is refused.
-func (w *Window) checkUpdate(h *amHeader, mem []byte) (*Elem, uint8) {
+// checkUpdate returns the type of the elements of an update, or why it is refused.
+func (w *Window) checkUpdate(h *amHeader) (*Elem, uint8) {
 	e := elemIn(h)
 	switch {
 	case e == nil, w.elem != nil && (h.elem != w.elem.code || int(h.size) != w.elem.size):
 		return nil, amType
 	case h.n%uint64(h.size) != 0,
 		h.kind == amUpdate && (int(h.op) >= len(e.ops) || e.ops[h.op] == nil),
-		h.kind == amSwap && h.n != uint64(h.size):
+		h.kind == amSwap && (h.n != uint64(h.size) || e.gap != nil),
+		e.gap != nil && h.n != uint64(h.size):
 		return nil, amProtocol
-	case len(mem) > 0 && !e.fits(mem):
-		return nil, amAlign
 	}
 	return e, amOK
 }

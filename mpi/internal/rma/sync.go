@@ -131,5 +131,6 @@ func (t *targetState) quiet() bool {
 func (t *targetState) idle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !t.unsure && len(t.sends) == 0 && len(t.results) == 0 && t.proof == nil && (t.conn == nil || t.conn.Idle())
+	return !t.unsure && len(t.sends) == 0 && len(t.results) == 0 && len(t.unpack) == 0 && t.proof == nil &&
+		(t.conn == nil || t.conn.Idle())
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weftstack/weft/mpi/internal/ctxmutex"
+	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 	"github.com/weftstack/weft/mpi/internal/rdmadev"
 )
@@ -32,10 +33,17 @@ type targetState struct {
 	proved  uint64        // number of those that are known to be performed
 	sends   []Request     // bulk data being sent from the buffers of operations
 	results []result      // answers of operations
+	unpack  []unpack      // where parts of answers are stored when there are no results any more
 	proof   *result       // answer to the last flush request
 	conn    *rdmadev.Conn // where the last operations were posted
 	last    uint64        // number of the last one
 	err     error         // first error not yet reported
+}
+
+// unpack is packed data for items with gaps.
+type unpack struct {
+	data []byte
+	to   datatype.Buffer
 }
 
 // result is an answer that has not arrived.
@@ -210,6 +218,12 @@ func (t *targetState) completeOps(ctx context.Context, w *Window, remote bool) e
 			kind = 4 // more was sent after the flush request that is now answered
 		}
 		proof := t.proof
+		if len(t.results) == 0 {
+			for _, u := range t.unpack {
+				u.to.Unpack(u.data, 0)
+			}
+			t.unpack = nil
+		}
 		t.mu.Unlock()
 		switch kind {
 		case 0:

@@ -20,9 +20,29 @@ func (w *Window) apply(mem, src, old []byte, e *Elem, red op.Reducer) {
 		updateWords(mem, src, old, red)
 		return
 	}
+	if e.gap != nil {
+		e.applyGap(mem, src, old, red)
+		return
+	}
 	copy(old, mem)
 	if red.Code() != op.CodeNoOp { // NoOp must not write
 		red.Combine(mem, mem, src)
+	}
+}
+
+// applyGap is apply to one element with gaps. src and old are packed.
+func (e *Elem) applyGap(mem, src, old []byte, red op.Reducer) {
+	if len(src) == 0 {
+		return
+	}
+	s := bufpool.Get(e.size)
+	defer s.Put()
+	b := s.Bytes(e.size)
+	e.gap.Pack(b, mem, 1)
+	copy(old, b)
+	if red.Code() != op.CodeNoOp {
+		red.Combine(b, b, src)
+		e.gap.Unpack(mem, b, 1)
 	}
 }
 

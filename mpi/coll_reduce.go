@@ -1,0 +1,120 @@
+package mpi
+
+import "context"
+
+// Reductions of what Buffers describe. Their generic functions say what they do; counts are in items.
+// The operator gets whole items of the datatype of the Buffers, which is the same in both and on all
+// ranks. send and recv may be the same Buffer.
+
+// Reduce is the function [Reduce] of what send and recv describe (MPI_Reduce). Elsewhere than at the
+// root recv is not used.
+func (c *Comm) Reduce(ctx context.Context, send, recv Buffer, op ItemOp, root int) error {
+	return finish(c.reduceItems(ctx, CollReduce, &send, &recv, op, root))
+}
+
+// Ireduce starts [Comm.Reduce] (MPI_Ireduce).
+func (c *Comm) Ireduce(send, recv Buffer, op ItemOp, root int) (*Request, error) {
+	return start(c.reduceItems(context.Background(), CollReduce, &send, &recv, op, root))
+}
+
+// ReduceInit prepares [Comm.Ireduce] (MPI_Reduce_init).
+func (c *Comm) ReduceInit(send, recv Buffer, op ItemOp, root int) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return c.Ireduce(send, recv, op, root) })
+}
+
+// Allreduce is the function [Allreduce] of what send and recv describe (MPI_Allreduce).
+func (c *Comm) Allreduce(ctx context.Context, send, recv Buffer, op ItemOp) error {
+	return finish(c.reduceItems(ctx, CollAllreduce, &send, &recv, op, -1))
+}
+
+// Iallreduce starts [Comm.Allreduce] (MPI_Iallreduce).
+func (c *Comm) Iallreduce(send, recv Buffer, op ItemOp) (*Request, error) {
+	return start(c.reduceItems(context.Background(), CollAllreduce, &send, &recv, op, -1))
+}
+
+// AllreduceInit prepares [Comm.Iallreduce] (MPI_Allreduce_init).
+func (c *Comm) AllreduceInit(send, recv Buffer, op ItemOp) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return c.Iallreduce(send, recv, op) })
+}
+
+// Scan is the function [Scan] of what send and recv describe (MPI_Scan).
+func (c *Comm) Scan(ctx context.Context, send, recv Buffer, op ItemOp) error {
+	return finish(c.reduceItems(ctx, CollScan, &send, &recv, op, -1))
+}
+
+// Iscan starts [Comm.Scan] (MPI_Iscan).
+func (c *Comm) Iscan(send, recv Buffer, op ItemOp) (*Request, error) {
+	return start(c.reduceItems(context.Background(), CollScan, &send, &recv, op, -1))
+}
+
+// ScanInit prepares [Comm.Iscan] (MPI_Scan_init).
+func (c *Comm) ScanInit(send, recv Buffer, op ItemOp) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return c.Iscan(send, recv, op) })
+}
+
+// Exscan is the function [Exscan] of what send and recv describe (MPI_Exscan). At rank 0 recv stays
+// as it is.
+func (c *Comm) Exscan(ctx context.Context, send, recv Buffer, op ItemOp) error {
+	return finish(c.reduceItems(ctx, CollExscan, &send, &recv, op, -1))
+}
+
+// Iexscan starts [Comm.Exscan] (MPI_Iexscan).
+func (c *Comm) Iexscan(send, recv Buffer, op ItemOp) (*Request, error) {
+	return start(c.reduceItems(context.Background(), CollExscan, &send, &recv, op, -1))
+}
+
+// ExscanInit prepares [Comm.Iexscan] (MPI_Exscan_init).
+func (c *Comm) ExscanInit(send, recv Buffer, op ItemOp) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return c.Iexscan(send, recv, op) })
+}
+
+// ReduceScatter is the function [ReduceScatter] of what send and recv describe (MPI_Reduce_scatter).
+func (c *Comm) ReduceScatter(ctx context.Context, send, recv Buffer, counts []int, op ItemOp) error {
+	b := op.check(&send, &recv, CollReduceScatter)
+	return finish(c.reduceScatterCall(ctx, CollReduceScatter, b, counts, b.red))
+}
+
+// IreduceScatter starts [Comm.ReduceScatter] (MPI_Ireduce_scatter).
+func (c *Comm) IreduceScatter(send, recv Buffer, counts []int, op ItemOp) (*Request, error) {
+	b := op.check(&send, &recv, CollReduceScatter)
+	return start(c.reduceScatterCall(context.Background(), CollReduceScatter, b, counts, b.red))
+}
+
+// ReduceScatterInit prepares [Comm.IreduceScatter] (MPI_Reduce_scatter_init).
+func (c *Comm) ReduceScatterInit(send, recv Buffer, counts []int, op ItemOp) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return c.IreduceScatter(send, recv, counts, op) })
+}
+
+// ReduceScatterBlock is the function [ReduceScatterBlock] of what send and recv describe
+// (MPI_Reduce_scatter_block).
+func (c *Comm) ReduceScatterBlock(ctx context.Context, send, recv Buffer, op ItemOp) error {
+	b := op.check(&send, &recv, CollReduceScatterBlock)
+	return finish(c.reduceScatterCall(ctx, CollReduceScatterBlock, b, nil, b.red))
+}
+
+// IreduceScatterBlock starts [Comm.ReduceScatterBlock] (MPI_Ireduce_scatter_block).
+func (c *Comm) IreduceScatterBlock(send, recv Buffer, op ItemOp) (*Request, error) {
+	b := op.check(&send, &recv, CollReduceScatterBlock)
+	return start(c.reduceScatterCall(context.Background(), CollReduceScatterBlock, b, nil, b.red))
+}
+
+// ReduceScatterBlockInit prepares [Comm.IreduceScatterBlock] (MPI_Reduce_scatter_block_init).
+func (c *Comm) ReduceScatterBlockInit(send, recv Buffer, op ItemOp) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return c.IreduceScatterBlock(send, recv, op) })
+}
+
+// reduceItems is reduceCall of what send and recv describe.
+func (c *Comm) reduceItems(
+	ctx context.Context, kind Coll, send, recv *Buffer, op ItemOp, root int,
+) (*collective, error) {
+	if kind == CollReduce { // buffers that are not significant are not looked at
+		if !c.isRoot(root) {
+			recv = &Buffer{}
+		}
+		if c.remote != nil && (root == Root || root == ProcNull) {
+			send = &Buffer{}
+		}
+	}
+	b := op.check(send, recv, kind)
+	return c.reduceCall(ctx, kind, b, b.red, root)
+}
