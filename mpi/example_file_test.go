@@ -148,3 +148,44 @@ func ExampleRegisterDatarep() {
 	//    11
 	// <nil>
 }
+
+// Each rank has two columns of a matrix of chars in the file, and writes them from memory of its own
+// layout.
+func ExampleComm_OpenFile() {
+	const ranks, rows = 2, 2
+	err := inTempDir(func(name string) error {
+		return mpi.RunLocal(context.Background(), ranks, func(ctx context.Context, w *mpi.World) error {
+			c := w.Comm()
+			f, err := c.OpenFile(ctx, name, mpi.FileReadWrite|mpi.FileCreate, nil)
+			if err != nil {
+				return err
+			}
+			char := mpi.MustType(mpi.NamedType("MPI_CHAR"))
+			columns := mpi.MustType(mpi.TypeVector(rows, 2, 2*ranks, char))
+			if err := f.SetView(ctx, int64(2*c.Rank()), char, columns, mpi.Native, nil); err != nil {
+				return err
+			}
+			mem := [][]byte{[]byte("a-b-c-d-"), []byte("A-B-C-D-")}[c.Rank()]
+			everySecond := mpi.MustType(mpi.TypeVector(2*rows, 1, 2, char))
+			st, err := f.WriteAll(ctx, mpi.Items(mem, 1, everySecond))
+			if err != nil {
+				return err
+			}
+			if c.Rank() == 0 {
+				fmt.Println(st.Bytes, "bytes written")
+			}
+			if err := f.Close(ctx); err != nil || c.Rank() > 0 {
+				return err
+			}
+			all, err := os.ReadFile(name)
+			fmt.Printf("%s\n", all)
+			return err
+		})
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// 4 bytes written
+	// abABcdCD
+}

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/weftstack/weft/mpi/internal/bridge"
 	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/fileio"
 )
 
 // MaxDatarep bounds the length of the name of a data representation, in bytes
 // (MPI_MAX_DATAREP_STRING).
-const MaxDatarep = 128
+const MaxDatarep = fileio.MaxDatarep
 
 // A Datarep says how elements of type T lie in a file (MPI-4.1, Section 14.5.3).
 // Both functions may be called from several goroutines at a time, for some of
@@ -37,8 +38,8 @@ func RegisterDatarep[T Element](w *World, name string, rep Datarep[T]) error {
 		rep.Write == nil {
 		return fmt.Errorf("%w: data representation %.40q of %d bytes", ErrOption, name, rep.Size)
 	}
-	return w.datareps.Add(datatype.LayoutOf(reflect.TypeFor[T]()), &fileio.Datarep{
-		Name: name, Size: rep.Size,
+	return w.datareps.AddElements(name, &fileio.Elements{
+		Elem: datatype.LayoutOf(reflect.TypeFor[T]()), Size: rep.Size,
 		Read:  func(dst, src []byte) error { return rep.Read(datatype.View[T](dst), src) },
 		Write: func(dst, src []byte) error { return rep.Write(dst, datatype.View[T](src)) },
 	})
@@ -52,9 +53,25 @@ const maxDatarepSize = 1 << 30
 // MPI_File_get_type_extent). It returns ErrView for a datatype whose items are
 // no whole number of elements, if that is needed.
 func (f *File[T]) TypeExtent(t *Datatype) (int, error) {
-	n, ok := f.f.io.Scale(t.typ().Extent())
+	n, ok := f.io.Scale(t.typ().Extent())
 	if !ok {
-		return 0, fmt.Errorf("%w: %v for elements of %d bytes", ErrView, t, f.f.elem.Size)
+		return 0, fmt.Errorf("%w: %v for elements of %d bytes", ErrView, t, f.elem.Size)
 	}
 	return int(n), nil
+}
+
+// TypeExtent returns the bytes from one item of a datatype to the next in the file, in the
+// representation of the view (MPI_File_get_type_extent). It returns ErrDatarep for elements that the
+// representation does not have, and ErrDatatype if t is nil.
+func (f *FileHandle) TypeExtent(t *Datatype) (int, error) {
+	if t == nil {
+		return 0, fmt.Errorf("%w: nil", ErrDatatype)
+	}
+	return f.io.Extent(t.rt)
+}
+
+func init() {
+	bridge.RegisterDatarep = func(world any, name string, rep *fileio.Items) error {
+		return world.(*World).datareps.AddItems(name, rep)
+	}
 }

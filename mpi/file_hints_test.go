@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/fileio"
 )
 
 // TestFileSetInfo changes the hints of an open file, and reads and writes with
@@ -96,7 +98,7 @@ func TestFileSetInfo(t *testing.T) {
 // TestFileStriping reads the hints about the devices that a file lies on.
 func TestFileStriping(t *testing.T) {
 	for _, unit := range []string{"4096", "10000", "1048576"} {
-		h, err := readFileHints(Info{InfoStripingUnit: unit, InfoStripingFactor: "3"}, 8)
+		h, err := fileio.ReadHints(Info{InfoStripingUnit: unit, InfoStripingFactor: "3"}, 8, true)
 		if err != nil || h.Aggregators != 3 {
 			t.Fatalf("%+v, %v", h, err)
 		}
@@ -104,7 +106,7 @@ func TestFileStriping(t *testing.T) {
 			t.Errorf("unit %s: aligned to %d", unit, h.Align)
 		}
 	}
-	h, err := readFileHints(Info{InfoStripingFactor: "3", InfoNodes: "5"}, 8)
+	h, err := fileio.ReadHints(Info{InfoStripingFactor: "3", InfoNodes: "5"}, 8, true)
 	if err != nil || h.Aggregators != 5 {
 		t.Errorf("both given: %+v, %v", h, err)
 	}

@@ -3,6 +3,7 @@ package mpi
 import (
 	"context"
 
+	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/fileio"
 )
 
@@ -27,36 +28,16 @@ const (
 // (MPI-4.1, Section 14.3). It fails on all ranks alike. It blocks until all have
 // called it. Errors to test for: ErrView, ErrDatarep, ErrNotSame.
 func (f *File[T]) SetView(ctx context.Context, disp int64, filetype *Datatype, rep string) error {
-	return f.f.recorded("File.SetView", func() error { return f.f.setView(ctx, disp, filetype, rep) })
-}
-
-func (f *file) setView(ctx context.Context, disp int64, filetype *Datatype, rep string) error {
-	r, bad := f.c.w.datareps.Find(rep, f.elem)
-	if err := f.io.SetView(ctx, disp, filetype.typ(), r, rep, bad); err != nil {
-		return err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.view = fileView{disp, filetype, r.Name}
-	return nil
+	return f.recorded("File.SetView", func() error {
+		r, bad := f.c.w.datareps.Find(rep, f.elem, nil)
+		return f.setView(ctx, &fileio.ViewArgs{Disp: disp, Etype: datatype.OfBytes(f.elem.Size), Filetype: filetype.typ(),
+			Rep: r, RepName: rep, Scaled: true, Bad: bad}, fileView{disp: disp, filetype: filetype})
+	})
 }
 
 // View returns what SetView set: displacement, filetype (nil: everything) and
 // data representation (MPI_File_get_view).
 func (f *File[T]) View() (disp int64, filetype *Datatype, rep string) {
-	f.f.mu.Lock()
-	defer f.f.mu.Unlock()
-	return f.f.view.disp, f.f.view.filetype, f.f.view.rep
+	disp, _, filetype, rep = f.FileHandle.View()
+	return disp, filetype, rep
 }
-
-// Seek moves the individual pointer: whence is io.SeekStart, io.SeekCurrent or
-// io.SeekEnd, offset counts elements. It returns the new place. It is local
-// (MPI-4.1, Section 14.4.3).
-func (f *File[T]) Seek(offset int64, whence int) (int64, error) { return f.f.io.Seek(offset, whence) }
-
-// Position returns the individual pointer, in elements (MPI_File_get_position).
-func (f *File[T]) Position() int64 { return f.f.io.Position() }
-
-// ByteOffset returns the byte of the file at which element offset of the view lies (MPI-4.1,
-// Section 14.4.3).
-func (f *File[T]) ByteOffset(offset int64) (int64, error) { return f.f.io.ByteOffset(offset) }

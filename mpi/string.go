@@ -28,8 +28,11 @@ func (w *Win[T]) String() string {
 // String returns the element type and the name of the file.
 func (f *File[T]) String() string {
 	var v T
-	return fmt.Sprintf("mpi.File of %T, %.100q", v, f.f.io.Name())
+	return fmt.Sprintf("mpi.File of %T, %.100q", v, f.io.Name())
 }
+
+// String returns the name of the file (MPI-4.1, Section 14.2.1).
+func (f *FileHandle) String() string { return fmt.Sprintf("mpi.FileHandle of %.100q", f.io.Name()) }
 
 // String says whether the session was finalized.
 func (s *Session) String() string {

@@ -83,6 +83,8 @@ var goClasses = [...]int{
 	mpi.ClassFileAccess: abi.ErrAccess, mpi.ClassNoSpace: abi.ErrNoSpace, mpi.ClassIO: abi.ErrIo,
 	mpi.ClassDatarep: abi.ErrUnsupportedDatarep, mpi.ClassConversion: abi.ErrConversion,
 	mpi.ClassProcFailedPending: abi.ErrPending, mpi.ClassNotSame: abi.ErrNotSame,
+	mpi.ClassReadOnly: abi.ErrReadOnly, mpi.ClassUnsupportedOperation: abi.ErrUnsupportedOperation,
+	mpi.ClassDupDatarep: abi.ErrDupDatarep,
 }
 
 // lastMessages holds the message of the last error of each class, for MPI_Error_string.

@@ -15,6 +15,7 @@ type Items struct {
 	Gaps Buffer // else; its Type is nil if the data is Mem
 	Elem int    // bytes of data of an item, or of an element of Mem
 	Sig  Sig    // of the values in messages
+	Type *Type  // of an item; nil for elements of a Go type
 }
 
 // ItemsOf returns the items in x. Errors are those of Span.
@@ -22,7 +23,7 @@ func ItemsOf(x Buffer) (Items, error) {
 	if _, err := x.Span(); err != nil {
 		return Items{}, err
 	}
-	it := Items{Elem: x.Type.size, Sig: x.Type.values}
+	it := Items{Elem: x.Type.size, Sig: x.Type.values, Type: x.Type}
 	if b, ok := x.Contiguous(); ok {
 		it.Mem = b
 	} else {
@@ -51,6 +52,21 @@ func ItemsAt(base unsafe.Pointer, count int, t *Type) (Items, error) {
 		x.Mem = Memory{slice: unsafe.Slice((*byte)(unsafe.Add(base, lo)), hi-lo), begin: -lo, bound: true}
 	}
 	return ItemsOf(x)
+}
+
+// Buffer returns the items with their datatype: that which they have, or else one of whose items the
+// memory holds a whole number. Offset 0 is where the program has it.
+func (x *Items) Buffer(orElse *Type) Buffer {
+	switch {
+	case !x.Dense():
+		return x.Gaps
+	case x.Type == nil && orElse.Size() > 0:
+		return Buffer{In(x.Mem), len(x.Mem) / orElse.size, orElse}
+	case x.Type == nil || x.Type.size == 0:
+		return Buffer{Type: orElse}
+	}
+	off, _, _ := x.Type.OneRun(1)
+	return Buffer{In(x.Mem).At(-off), len(x.Mem) / x.Type.size, x.Type}
 }
 
 // Dense reports whether the data is one run of memory.

@@ -50,13 +50,7 @@ func (t *Type) AppendExternal(b, src []byte, count int) ([]byte, error) {
 	t.Pack(packed, src, count)
 	n, ext := len(b), t.ExternalSize()*count
 	b = slices.Grow(b, ext)[:n+ext]
-	dst := b[n:]
-	t.sig.repeat(count).each(func(e *Layout, n int) {
-		if err == nil {
-			dst, packed, err = e.ToExternal(dst, packed, n)
-		}
-	})
-	if err != nil {
+	if err := t.ExternalTo(b[n:], packed, count); err != nil {
 		return b[:n], err
 	}
 	return b, nil
@@ -76,8 +70,7 @@ func (t *Type) UnpackExternal(b, dst []byte, count int) ([]byte, error) {
 	defer s.Put()
 	packed := s.Bytes(size)
 	t.Pack(packed, dst, count) // for the padding
-	to, from := packed, b[:ext]
-	t.sig.repeat(count).each(func(e *Layout, n int) { to, from = e.FromExternal(to, from, n) })
+	t.ExternalFrom(packed, b[:ext], count)
 	t.Unpack(dst, packed, count)
 	return b[ext:], nil
 }

@@ -5,51 +5,113 @@ import (
 	"io"
 
 	"github.com/weftstack/weft/internal/bufpool"
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
-// convertChunk is about how many bytes are converted at a time.
-const convertChunk = 1 << 20
-
-// access reads or writes b at offset off of the view, and returns how many bytes of b it has done.
-func (f *File) access(v *View, off int64, b []byte, write bool) (int, error) {
-	rep, size := v.rep, f.elem
-	if !rep.converts() {
-		if write {
-			return f.writeRuns(v, off, b)
-		}
-		return f.readRuns(v, off, b)
+// access performs an operation of one rank, and returns how many bytes of the data and of the view it
+// has done.
+func (f *File) access(op *Op) (n int, inFile int64, err error) {
+	x := &op.Data
+	if conv := op.view.rep.conv; conv != nil {
+		return f.accessConverted(op, conv)
 	}
-	chunk := max(convertChunk/max(size, rep.Size), 1)
-	s := bufpool.Get(min(chunk, len(b)/size) * rep.Size)
+	if x.Dense() {
+		n, err = f.accessBytes(op, op.off, x.Mem)
+		return n, int64(n), err
+	}
+	// Data with gaps goes through a buffer, a part at a time.
+	all := x.Len()
+	s := bufpool.Get(min(all, convertChunk))
 	defer s.Put()
-	done := 0
-	for done < len(b) {
-		n := min(chunk, (len(b)-done)/size)
-		part, ext := b[done:][:n*size], s.Bytes(n*rep.Size)
-		at := off + int64(done/size*rep.Size)
+	for n < all && err == nil {
+		b := s.Bytes(min(all-n, convertChunk))
+		if op.Write {
+			x.Gaps.Pack(b, n)
+		}
 		var k int
-		var err error
-		if !write {
-			if k, err = f.readRuns(v, at, ext); err == nil {
-				k /= rep.Size
-				err = rep.fromFile(part[:k*size], ext[:k*rep.Size])
-			}
-		} else if err = rep.toFile(ext, part); err == nil {
-			k, err = f.writeRuns(v, at, ext)
-			k /= rep.Size
+		k, err = f.accessBytes(op, op.off+int64(n), b)
+		if !op.Write {
+			x.Gaps.Unpack(b[:k], n)
 		}
-		if err != nil {
-			if !write {
-				k = 0
-			}
-			return done + k*size, err
-		}
-		done += k * size
-		if k < n {
+		if n += k; k < len(b) {
 			break
 		}
 	}
-	return done, nil
+	return n, int64(n), err
+}
+
+// accessBytes reads or writes b at offset off of the view, and returns how many bytes of b it has done.
+func (f *File) accessBytes(op *Op, off int64, b []byte) (int, error) {
+	if op.Write {
+		return f.writeRuns(op.view, off, b)
+	}
+	return f.readRuns(op.view, off, b)
+}
+
+// accessConverted is access of data that looks different in the file, some items at a time.
+func (f *File) accessConverted(op *Op, conv converter) (n int, inFile int64, err error) {
+	x := op.view.items(&op.Data)
+	if x.own != nil {
+		defer x.own.Put()
+	}
+	if x.Count == 0 {
+		return 0, 0, nil
+	}
+	size := int(op.n) / x.Count // of an item in the file
+	most := max(conv.chunk()/size, 1)
+	s := bufpool.Get(min(most, x.Count) * size)
+	defer s.Put()
+	for i := 0; i < x.Count && err == nil; i += most {
+		part := x.from(i, most)
+		b := s.Bytes(part.Count * size)
+		var k, mem int
+		if op.Write {
+			if err = op.view.rep.wrap(conv.write(b, part)); err != nil {
+				break
+			}
+			k, err = f.accessBytes(op, op.off+inFile, b)
+			mem = k / size * part.Type.Size() // of an item that was cut nothing counts
+		} else if k, err = f.accessBytes(op, op.off+inFile, b); err == nil {
+			mem, err = conv.read(part, b[:k])
+			if err = op.view.rep.wrap(err); err != nil {
+				mem = 0
+			}
+		}
+		n, inFile = n+mem, inFile+int64(k)
+		if k < len(b) {
+			break
+		}
+	}
+	x.stored(n, op)
+	return n, inFile, err
+}
+
+// memoryItems are the items in memory that a converter works on.
+type memoryItems struct {
+	datatype.Buffer
+	own *bufpool.Buffer // where data with gaps is in a row, for elements that items cut
+}
+
+// items returns what converters of the view work on: the elements of an Elements may lie in parts
+// of several items.
+func (v *View) items(data *datatype.Items) memoryItems {
+	if _, ok := v.rep.conv.(*Elements); !ok || data.Dense() && data.Type == nil {
+		return memoryItems{Buffer: data.Buffer(v.etype)}
+	}
+	b, own := data.Packed()
+	return memoryItems{datatype.Buffer{Mem: datatype.In(b), Count: len(b) / v.elem, Type: datatype.OfBytes(v.elem)}, own}
+}
+
+// from returns items from the first, at most n of them.
+func (x *memoryItems) from(first, n int) datatype.Buffer {
+	return datatype.Buffer{Mem: x.Mem.At(first * x.Type.Extent()), Count: min(n, x.Count-first), Type: x.Type}
+}
+
+// stored stores the first n bytes of what was read where the program wants it.
+func (x *memoryItems) stored(n int, op *Op) {
+	if x.own != nil && !op.Write {
+		op.Data.Unpack(x.Mem.Bytes(0, n), 0)
+	}
 }
 
 func (f *File) writeRuns(v *View, off int64, b []byte) (int, error) {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // Reach describes the part of one rank in a collective operation to the other ranks.
@@ -21,35 +23,59 @@ func (f *File) collective(ctx context.Context, op Op, bad error, before, done ch
 	}
 	defer close(done)
 	if bad != nil {
-		op.Buf, op.off = nil, 0
+		op.Data, op.off, op.n = datatype.Items{}, 0, 0
 		op.view, _ = f.now()
 	}
 	if op.At == AtShared {
 		if err := f.rankOrder(ctx, &op); err != nil && bad == nil {
-			bad, op.Buf, op.off = err, nil, 0
+			bad, op.Data, op.off, op.n = err, datatype.Items{}, 0, 0
 		}
 	}
-	rep := op.view.rep
-	if !rep.converts() {
-		return f.accessAll(ctx, op, op.Buf, bad)
+	if op.view.rep.conv != nil {
+		return f.collectiveConverted(ctx, op, bad)
 	}
-	b := make([]byte, len(op.Buf)/f.elem*rep.Size)
-	if op.Write && bad == nil {
-		bad = rep.toFile(b, op.Buf) // accessAll reports it to the other ranks
+	b, own := op.Data.Room()
+	defer own.Put()
+	if own != nil && op.Write {
+		op.Data.Gaps.Pack(b, 0)
 	}
 	n, err := f.accessAll(ctx, op, b, bad)
-	n /= rep.Size
-	if !op.Write && err == nil {
-		if err = f.agree(ctx, rep.fromFile(op.Buf[:n*f.elem], b[:n*rep.Size])); err != nil {
+	if own != nil && !op.Write {
+		op.Data.Unpack(b[:n], 0)
+	}
+	return n, err
+}
+
+// collectiveConverted performs a collective operation with data that looks different in the file.
+func (f *File) collectiveConverted(ctx context.Context, op Op, bad error) (int, error) {
+	v := op.view
+	x := v.items(&op.Data)
+	defer x.own.Put()
+	b := make([]byte, op.n)
+	if op.Write && bad == nil && len(b) > 0 {
+		bad = v.rep.wrap(v.rep.conv.write(b, x.Buffer)) // accessAll reports it to the other ranks
+	}
+	k, err := f.accessAll(ctx, op, b, bad)
+	if op.Write || err != nil {
+		if err != nil || x.Count == 0 {
 			return 0, err
 		}
+		return k / (len(b) / x.Count) * x.Type.Size(), nil
 	}
-	return n * f.elem, err
+	n := 0
+	if k > 0 {
+		n, err = v.rep.conv.read(x.Buffer, b[:k])
+	}
+	if err = f.agree(ctx, v.rep.wrap(err)); err != nil {
+		return 0, err
+	}
+	x.stored(n, &op)
+	return n, nil
 }
 
 // rankOrder gives the ranks places behind one another at the shared pointer.
 func (f *File) rankOrder(ctx context.Context, op *Op) error {
-	n := int64(len(op.Buf) / f.elem)
+	n := op.n / op.view.unit
 	sum, err := f.c.Scan(ctx, n)
 	if err != nil {
 		return err
@@ -63,7 +89,7 @@ func (f *File) rankOrder(ctx context.Context, op *Op) error {
 	if start, err = f.c.Bcast(ctx, start, last); err != nil {
 		return err
 	}
-	op.off, err = f.viewOffset(op.view, start+sum-n, len(op.Buf))
+	op.off, err = op.view.place(start+sum-n, op.n)
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
@@ -18,28 +19,26 @@ type File struct {
 	os    *os.File
 	name  string
 	mode  Mode
-	elem  int // bytes of an element in memory
 	hints atomic.Pointer[Hints]
 
-	pointer SharedPointer // counts elements
+	pointer SharedPointer // counts etypes
 
 	atomic atomic.Bool
 	closed atomic.Bool
 
 	mu   sync.Mutex // guards what follows
 	view *View
-	pos  int64         // individual pointer, in elements
+	pos  int64         // individual pointer, in etypes
 	last chan struct{} // closed when the collective operation that was started last has ended
 }
 
 // Config is the arguments of Open.
 type Config struct {
-	Comm   Comm // Open frees it if it fails, else Close does
-	Name   string
-	Mode   Mode
-	Elem   int      // bytes of an element in memory
-	Native *Datarep // the representation of the first view
-	Hints  *Hints
+	Comm  Comm // Open frees it if it fails, else Close does
+	Name  string
+	Mode  Mode
+	Etype *datatype.Type // of the first view, which is everything in the native representation
+	Hints *Hints
 	// Bad and BadHints are errors in the arguments of this rank, and in its hints: Open then fails
 	// on all ranks.
 	Bad, BadHints error
@@ -50,7 +49,7 @@ type Config struct {
 // Open opens a file on all ranks of a communicator. If it fails on one rank it fails on all, with
 // errors of the same class. The view is the whole file.
 func Open(ctx context.Context, cfg *Config) (*File, error) {
-	f := &File{c: cfg.Comm, name: cfg.Name, mode: cfg.Mode, elem: cfg.Elem}
+	f := &File{c: cfg.Comm, name: cfg.Name, mode: cfg.Mode}
 	err := f.open(ctx, cfg)
 	if err != nil {
 		if f.os != nil {
@@ -70,10 +69,10 @@ func (f *File) open(ctx context.Context, cfg *Config) error {
 	if err == nil {
 		err = f.mode.check()
 	}
-	if err == nil && f.elem == 0 {
+	if err == nil && cfg.Etype.Size() == 0 {
 		err = fmt.Errorf("%w: elements of no size", mpierr.ErrType)
 	}
-	if err = f.agree(ctx, err, f.name, f.mode, f.elem); err != nil {
+	if err = f.agree(ctx, err, f.name, f.mode, cfg.Etype.Size()); err != nil {
 		return err
 	}
 	if err = f.agreeHints(ctx, cfg.Hints, cfg.BadHints); err != nil {
@@ -97,12 +96,15 @@ func (f *File) open(ctx context.Context, cfg *Config) error {
 	}
 	f.hints.Store(cfg.Hints)
 	advise(f.os, cfg.Hints)
-	return f.begin(ctx, cfg.Native)
+	return f.begin(ctx, cfg.Etype)
 }
 
 // begin sets the first view and pointers.
-func (f *File) begin(ctx context.Context, native *Datarep) error {
-	f.view = wholeFile(native)
+func (f *File) begin(ctx context.Context, etype *datatype.Type) error {
+	var err error
+	if f.view, err = firstView(etype); err != nil {
+		return err
+	}
 	if f.mode&Append == 0 {
 		return nil
 	}
@@ -110,7 +112,7 @@ func (f *File) begin(ctx context.Context, native *Datarep) error {
 	if err = f.agree(ctx, err); err != nil {
 		return err
 	}
-	f.pos = size / int64(f.elem)
+	f.pos = size / f.view.unit
 	if f.c.Rank() == 0 {
 		if err := f.pointer.Store(ctx, f.pos); err != nil {
 			return err
@@ -211,7 +213,7 @@ func (f *File) alter(ctx context.Context, bytes int64, do func() error) error {
 		var err error
 		switch {
 		case f.mode&ReadOnly != 0:
-			err = fmt.Errorf("%w: opened with FileRead", mpierr.ErrMode)
+			err = readOnly("changing the size")
 		case bytes < 0:
 			err = fmt.Errorf("%w: size %d", mpierr.ErrCount, bytes)
 		case f.c.Rank() == 0:

@@ -32,7 +32,7 @@ func TestFileViewLength(t *testing.T) {
 		if ft, err = datatype.Resized(ft, 0, at-displs[0]+rng.IntN(5)); err != nil {
 			t.Fatal(err)
 		}
-		v, err := newView(1, int64(rng.IntN(9)), ft, &Datarep{Name: "native", Size: 1}, true)
+		v, err := newView(&ViewArgs{Disp: int64(rng.IntN(9)), Etype: datatype.OfBytes(1), Filetype: ft, Rep: NativeDatarep()}, true)
 		if err != nil {
 			t.Fatal(err)
 		}

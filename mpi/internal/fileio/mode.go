@@ -43,6 +43,22 @@ func (m Mode) check() error {
 	return nil
 }
 
+// sequentialOnly is the error of an operation that a file opened with Sequential does not have.
+func sequentialOnly(what string) error {
+	return mpierr.WithClass(mpierr.ClassUnsupportedOperation,
+		fmt.Errorf("%w: %s with FileSequential", mpierr.ErrMode, what))
+}
+
+// readOnly is the error of an operation that changes a file opened with ReadOnly.
+func readOnly(what string) error {
+	return mpierr.WithClass(mpierr.ClassReadOnly, fmt.Errorf("%w: %s with FileRead", mpierr.ErrMode, what))
+}
+
+// writeOnly is the error of an operation that reads a file opened with WriteOnly.
+func writeOnly(what string) error {
+	return mpierr.WithClass(mpierr.ClassFileAccess, fmt.Errorf("%w: %s with FileWrite", mpierr.ErrMode, what))
+}
+
 // flags returns the mode for os.OpenFile.
 func (m Mode) flags() int {
 	switch {

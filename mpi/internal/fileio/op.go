@@ -5,21 +5,23 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
-// An Op is a read or write of whole elements.
+// An Op is a read or write of a whole number of etypes.
 type Op struct {
 	Name  string // of the MPI call, for messages
 	At    Place
-	Pos   int64 // in elements, for AtOffset
-	Buf   []byte
+	Pos   int64 // in etypes, for AtOffset
+	Data  datatype.Items
 	Write bool
 	All   bool  // collective
 	Bad   error // why a rank has no data for a collective operation
 
 	view *View // set when it starts
 	off  int64 // in bytes of the view
+	n    int64 // bytes of the view
 }
 
 // Place is where an operation begins.
@@ -40,33 +42,55 @@ func (f *File) check(op *Op, moves bool) error {
 	switch {
 	case op.Bad != nil:
 		return op.Bad
-	case op.Write && f.mode&ReadOnly != 0, !op.Write && f.mode&WriteOnly != 0:
-		return fmt.Errorf("%w: %s", mpierr.ErrMode, op.Name)
+	case op.Write && f.mode&ReadOnly != 0:
+		return readOnly(op.Name)
+	case !op.Write && f.mode&WriteOnly != 0:
+		return writeOnly(op.Name)
 	case f.mode&Sequential != 0 && op.At != AtShared:
-		return fmt.Errorf("%w: %s with FileSequential", mpierr.ErrMode, op.Name)
-	case len(op.Buf)%f.elem != 0:
-		return fmt.Errorf("%w: %d bytes are no elements of %d", mpierr.ErrCount, len(op.Buf), f.elem)
+		return sequentialOnly(op.Name)
 	}
+	v, _ := f.now()
+	var err error
+	if op.n, err = v.sizeOf(&op.Data); err != nil {
+		return err
+	}
+	op.view = v
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	op.view = f.view
 	if op.At == AtShared {
 		return nil
 	}
 	if op.At == AtPointer {
 		op.Pos = f.pos
 	}
-	var err error
-	if op.off, err = f.viewOffset(op.view, op.Pos, len(op.Buf)); err != nil {
+	if op.off, err = v.place(op.Pos, op.n); err != nil {
 		return err
 	}
 	if op.At == AtPointer && moves {
-		f.pos += int64(len(op.Buf) / f.elem)
+		f.pos += op.n / v.unit
 	}
 	return nil
 }
 
-// Do performs an operation and returns how many bytes of its buffer it has done.
+// sizeOf returns how many bytes of the view an operation with data is about.
+func (v *View) sizeOf(data *datatype.Items) (int64, error) {
+	n, t := data.Len(), data.Type
+	if t == nil {
+		if t = v.etype; n%v.elem != 0 {
+			return 0, fmt.Errorf("%w: %d bytes are no elements of %d", mpierr.ErrCount, n, v.elem)
+		}
+	}
+	size, err := v.rep.size(t, n)
+	if err != nil {
+		return 0, err
+	}
+	if int64(size)%v.unit != 0 {
+		return 0, fmt.Errorf("%w: %d bytes are no whole number of etypes of %d bytes", mpierr.ErrCount, size, v.unit)
+	}
+	return int64(size), nil
+}
+
+// Do performs an operation and returns how many bytes of its data it has done.
 func (f *File) Do(ctx context.Context, op Op) (int, error) {
 	err := f.check(&op, op.All)
 	if op.All {
@@ -79,10 +103,10 @@ func (f *File) Do(ctx context.Context, op Op) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, err := f.independent(ctx, op)
+	n, inFile, err := f.independent(ctx, op)
 	if op.At == AtPointer {
 		f.mu.Lock()
-		f.pos = op.Pos + int64(n/f.elem)
+		f.pos = op.Pos + inFile/op.view.unit
 		f.mu.Unlock()
 	}
 	return n, err
@@ -103,39 +127,41 @@ func (f *File) Start(op Op) (run func() (int, error), err error) {
 	if err != nil {
 		return nil, err
 	}
-	return func() (int, error) { return f.independent(context.Background(), op) }, nil
+	return func() (int, error) {
+		n, _, err := f.independent(context.Background(), op)
+		return n, err
+	}, nil
 }
 
-// independent performs an operation of this rank only and returns the bytes done.
-func (f *File) independent(ctx context.Context, op Op) (int, error) {
+// independent performs an operation of this rank only and returns the bytes done, of the data and of
+// the view.
+func (f *File) independent(ctx context.Context, op Op) (n int, inFile int64, err error) {
 	if op.At == AtShared {
-		pos, err := f.pointer.FetchAdd(ctx, int64(len(op.Buf)/f.elem))
+		pos, err := f.pointer.FetchAdd(ctx, op.n/op.view.unit)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		if op.off, err = f.viewOffset(op.view, pos, len(op.Buf)); err != nil {
-			return 0, err
+		if op.off, err = op.view.place(pos, op.n); err != nil {
+			return 0, 0, err
 		}
 	}
 	if f.atomic.Load() {
 		unlock, err := f.pointer.Lock(ctx, op.Write)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		defer unlock()
 	}
-	return f.access(op.view, op.off, op.Buf, op.Write)
+	return f.access(&op)
 }
 
-// viewOffset checks a place in elements, with n bytes of memory there, and returns the place in bytes
-// of the view.
-func (f *File) viewOffset(v *View, pos int64, n int) (int64, error) {
-	size := int64(v.rep.Size)
-	room := int64(n/f.elem) + 1
-	if pos < 0 || pos > maxOffset/size-room {
+// place checks a place in etypes, with n bytes of the view there, and returns the place in bytes of
+// the view.
+func (v *View) place(pos, n int64) (int64, error) {
+	if pos < 0 || n > maxOffset || pos > (maxOffset-n)/v.unit {
 		return 0, fmt.Errorf("%w: %d bytes at element %d", mpierr.ErrView, n, pos)
 	}
-	return pos * size, nil
+	return pos * v.unit, nil
 }
 
 // maxOffset bounds places in a view, so that sums of two of them fit an int.

@@ -48,7 +48,7 @@ func (f *File) SeekShared(ctx context.Context, offset int64, whence int) error {
 				}
 			}
 		}
-		return f.agree(ctx, err)
+		return f.agree(ctx, err, offset, whence)
 	})
 }
 
@@ -62,7 +62,7 @@ func (f *File) PositionShared(ctx context.Context) (int64, error) {
 
 func (f *File) seek(v *View, offset int64, whence int, pos int64) (int64, error) {
 	if f.mode&Sequential != 0 {
-		return 0, fmt.Errorf("%w: FileSequential", mpierr.ErrMode)
+		return 0, sequentialOnly("seeking")
 	}
 	switch whence {
 	case io.SeekStart:
@@ -73,7 +73,7 @@ func (f *File) seek(v *View, offset int64, whence int, pos int64) (int64, error)
 		if err != nil {
 			return 0, err
 		}
-		pos = (v.length(size) + int64(v.rep.Size) - 1) / int64(v.rep.Size)
+		pos = (v.length(size) + v.unit - 1) / v.unit
 	default:
 		return 0, fmt.Errorf("%w: whence %d", mpierr.ErrOption, whence)
 	}

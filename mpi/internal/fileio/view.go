@@ -18,6 +18,11 @@ type View struct {
 	size   int64 // bytes of data in a tile
 	extent int64 // bytes from one tile to the next
 	rep    *Datarep
+	// etype is the elementary datatype, without gaps, of elem bytes in memory and unit bytes in the
+	// file. Places are counted in it.
+	etype *datatype.Type
+	elem  int
+	unit  int64
 	// unordered is true if items of the filetype interleave, or see the same
 	// bytes: the order of the data is not that of the file.
 	unordered bool
@@ -29,10 +34,30 @@ type run struct {
 	at     int64 // where it is in the data
 }
 
-// wholeFile is the view of everything.
-func wholeFile(rep *Datarep) *View {
-	n := int64(rep.Size)
-	return &View{tile: []run{{0, n, 0}}, size: n, extent: n, rep: rep}
+// ViewArgs are the arguments of SetView.
+type ViewArgs struct {
+	// Disp is the byte of the file where the view begins, or DisplacementCurrent.
+	Disp  int64
+	Etype *datatype.Type
+	// Filetype nil is items of Etype, one after the other.
+	Filetype *datatype.Type
+	Rep      *Datarep
+	RepName  string // for messages, and if there is no Rep
+	// Scaled says that displacements in bytes of the filetype are those of elements in memory. Without
+	// it they are those of the file (MPI-4.1, Section 14.5.1).
+	Scaled bool
+	// Hints, if not nil, are put into effect. All ranks have the same.
+	Hints *Hints
+	Bad   error // what is wrong with the arguments of this rank
+}
+
+// DisplacementCurrent is where the shared pointer is: the displacement of views of files opened
+// with Sequential (MPI_DISPLACEMENT_CURRENT).
+const DisplacementCurrent = -54278278
+
+// firstView is the view of everything.
+func firstView(etype *datatype.Type) (*View, error) {
+	return newView(&ViewArgs{Etype: etype, Rep: NativeDatarep()}, false)
 }
 
 // newView checks the arguments of SetView. MPI-4.1, Section 14.1.1: displacements
@@ -40,24 +65,61 @@ func wholeFile(rep *Datarep) *View {
 // and monotonically nondecreasing". Its extent may be less than its span. Section
 // 14.3: the filetype of a file opened for writing is not "permitted to contain
 // overlapping regions".
-func newView(elem int, disp int64, t *datatype.Type, rep *Datarep, writable bool) (*View, error) {
-	if disp < 0 {
-		return nil, fmt.Errorf("%w: displacement %d", mpierr.ErrView, disp)
+func newView(a *ViewArgs, writable bool) (*View, error) {
+	if a.Disp < 0 {
+		return nil, fmt.Errorf("%w: displacement %d", mpierr.ErrView, a.Disp)
 	}
+	if a.Etype.Size() == 0 {
+		return nil, fmt.Errorf("%w: etype without data: %v", mpierr.ErrView, a.Etype)
+	}
+	v := &View{disp: a.Disp, rep: a.Rep, etype: a.Etype.InRow(), elem: a.Etype.Size()}
+	unit, err := v.rep.size(a.Etype, v.elem)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", mpierr.ErrView, err)
+	}
+	v.unit = int64(unit)
+	t := a.Filetype
 	if t == nil {
-		v := wholeFile(rep)
-		v.disp = disp
+		v.tile, v.size, v.extent = []run{{0, v.unit, 0}}, v.unit, v.unit
 		return v, nil
 	}
-	bad := t.Size() == 0 || t.Size()%elem != 0 || t.Extent() < 1
+	if t.Size() == 0 || t.Size()%v.elem != 0 {
+		return nil, fmt.Errorf("%w: %v for elements of %d bytes", mpierr.ErrView, t, v.elem)
+	}
+	inFile := func(n int) (int64, bool) { return int64(n), true }
+	if a.Scaled {
+		inFile = v.scale
+	} else if t, err = v.rep.inFile(t); err != nil {
+		return nil, fmt.Errorf("%w: %w", mpierr.ErrView, err)
+	}
+	return v, v.setTile(t, inFile, writable)
+}
+
+// scale converts bytes of memory, which are to be whole elements if their size
+// differs, to bytes of the file.
+func (v *View) scale(bytes int) (int64, bool) {
+	n, size := int64(bytes), int64(v.elem)
+	if v.unit == size {
+		return n, true
+	}
+	count := n / size
+	if most := maxOffset / v.unit; count > most || count < -most {
+		return 0, false
+	}
+	return count * v.unit, n%size == 0
+}
+
+// setTile sets the places of the items of a filetype, whose bytes inFile converts to those of the file.
+func (v *View) setTile(t *datatype.Type, scale func(int) (int64, bool), writable bool) error {
+	bad := t.Extent() < 1
 	inFile := func(n int) int64 {
-		m, ok := rep.scale(elem, int64(n))
+		m, ok := scale(n)
 		bad = bad || !ok
 		return m
 	}
-	v := &View{disp: disp, size: inFile(t.Size()), extent: inFile(t.Extent()), rep: rep}
+	v.size, v.extent = inFile(t.Size()), inFile(t.Extent())
 	if bad {
-		return nil, fmt.Errorf("%w: %v for elements of %d bytes", mpierr.ErrView, t, elem)
+		return fmt.Errorf("%w: %v for elements of %d bytes", mpierr.ErrView, t, v.elem)
 	}
 	at := int64(0)
 	for off, n := range t.Runs(1) {
@@ -65,8 +127,8 @@ func newView(elem int, disp int64, t *datatype.Type, rep *Datarep, writable bool
 		if k := len(v.tile) - 1; k >= 0 {
 			last := &v.tile[k]
 			switch end := last.off + last.n; {
-			case o < end-int64(rep.Size): // where the last element begins
-				return nil, fmt.Errorf("%w: displacements of the filetype decrease", mpierr.ErrView)
+			case o < end-v.unit: // where the last element begins
+				return fmt.Errorf("%w: displacements of the filetype decrease", mpierr.ErrView)
 			case o < end:
 				v.unordered = true
 			case o == end:
@@ -76,23 +138,23 @@ func newView(elem int, disp int64, t *datatype.Type, rep *Datarep, writable bool
 			}
 		}
 		if o < 0 {
-			return nil, fmt.Errorf("%w: the filetype begins before the view", mpierr.ErrView)
+			return fmt.Errorf("%w: the filetype begins before the view", mpierr.ErrView)
 		}
 		v.tile = append(v.tile, run{o, n, at})
 		at += n
 	}
 	if bad {
-		return nil, fmt.Errorf("%w: %v cuts elements of %d bytes, which have another size in the file",
-			mpierr.ErrView, t, elem)
+		return fmt.Errorf("%w: %v cuts elements of %d bytes, which have another size in the file",
+			mpierr.ErrView, t, v.elem)
 	}
 	overlap := v.unordered
 	for _, r := range v.tile {
 		v.unordered = v.unordered || r.off+r.n > v.tile[0].off+v.extent
 	}
 	if v.unordered && writable && (overlap || v.overlaps()) {
-		return nil, fmt.Errorf("%w: items of the filetype overlap, and the file is open for writing", mpierr.ErrView)
+		return fmt.Errorf("%w: items of the filetype overlap, and the file is open for writing", mpierr.ErrView)
 	}
-	return v, nil
+	return nil
 }
 
 // overlaps reports whether two items of the filetype see the same byte: then two
@@ -225,27 +287,30 @@ func before(runs []run, size int64) int {
 	return int(n)
 }
 
-// SetView changes what this rank sees of the file: from byte disp on, the data of items of filetype, or
-// everything if it is nil, in the representation rep. The pointers begin at 0 again. All ranks call it,
-// with the same name of the representation, which is known as repName even if there is none; bad is
-// what is wrong with the arguments of this rank.
-func (f *File) SetView(
-	ctx context.Context, disp int64, filetype *datatype.Type, rep *Datarep, repName string, bad error,
-) error {
+// SetView changes what this rank sees of the file: from byte Disp on, the data of items of Filetype.
+// The pointers begin at 0 again. All ranks call it, with the same name of the representation and the
+// same size of the etype in it.
+func (f *File) SetView(ctx context.Context, a *ViewArgs) error {
 	if err := f.Usable(); err != nil {
 		return err
 	}
 	return f.InOrder(ctx, func() error {
 		var v *View
-		err := bad
+		args, err := f.place(ctx, *a)
 		if err == nil {
-			v, err = newView(f.elem, disp, filetype, rep, f.mode&ReadOnly == 0)
+			v, err = newView(&args, f.mode&ReadOnly == 0)
 		}
-		if err == nil && f.mode&Sequential != 0 {
-			err = fmt.Errorf("%w: FileSequential", mpierr.ErrMode)
+		unit := int64(0)
+		if err == nil {
+			unit = v.unit
 		}
-		if err = f.agree(ctx, err, repName); err != nil {
+		if err = f.agree(ctx, err, a.RepName, unit); err != nil {
 			return err
+		}
+		if a.Hints != nil {
+			if err := f.SetHints(ctx, a.Hints, nil); err != nil {
+				return err
+			}
 		}
 		f.mu.Lock()
 		f.view, f.pos = v, 0
@@ -259,6 +324,28 @@ func (f *File) SetView(
 	})
 }
 
+// place replaces DisplacementCurrent in the arguments of a view: it is for files opened with Sequential
+// only, and only it is for them (MPI-4.1, Section 14.3).
+func (f *File) place(ctx context.Context, a ViewArgs) (ViewArgs, error) {
+	current := a.Disp == DisplacementCurrent
+	switch {
+	case a.Bad != nil:
+		return a, a.Bad
+	case f.mode&Sequential != 0 && !current:
+		return a, sequentialOnly(fmt.Sprintf("a view from byte %d on", a.Disp))
+	case f.mode&Sequential == 0 && current:
+		return a, fmt.Errorf("%w: the current displacement without FileSequential", mpierr.ErrView)
+	case current:
+		pos, err := f.pointer.Load(ctx)
+		if err != nil {
+			return a, err
+		}
+		v, _ := f.now()
+		a.Disp = v.offset(pos * v.unit)
+	}
+	return a, nil
+}
+
 // now returns the view and the individual pointer.
 func (f *File) now() (*View, int64) {
 	f.mu.Lock()
@@ -269,16 +356,24 @@ func (f *File) now() (*View, int64) {
 // ByteOffset returns the byte of the file at which element offset of the view lies.
 func (f *File) ByteOffset(offset int64) (int64, error) {
 	v, _ := f.now()
-	at, err := f.viewOffset(v, offset, 1)
+	at, err := v.place(offset, v.unit)
 	if err != nil {
 		return 0, err
 	}
 	return v.offset(at), nil
 }
 
+// Extent returns the bytes from one item of t to the next in the file, in the representation of the
+// view.
+func (f *File) Extent(t *datatype.Type) (int, error) {
+	v, _ := f.now()
+	in, err := v.rep.inFile(t)
+	return in.Extent(), err
+}
+
 // Scale converts bytes of memory to bytes of the file, in the representation of the view. It reports
 // false if they are no whole number of elements, and that is needed.
 func (f *File) Scale(n int) (int64, bool) {
 	v, _ := f.now()
-	return v.rep.scale(f.elem, int64(n))
+	return v.scale(n)
 }

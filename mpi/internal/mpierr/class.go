@@ -57,6 +57,9 @@ const (
 	ClassConversion
 	ClassProcFailedPending
 	ClassNotSame
+	ClassReadOnly
+	ClassUnsupportedOperation
+	ClassDupDatarep
 	lastClass
 )
 
@@ -67,6 +70,7 @@ var classNames = [...]string{
 	"process failed", "revoked", "port", "name", "service", "spawn",
 	"file", "access mode", "no such file", "file exists", "access to a file", "no space", "input and output",
 	"data representation", "conversion", "receive pending, process failed", "not the same on all ranks",
+	"read-only file", "unsupported operation", "data representation defined twice",
 }
 
 // String returns the name of a predefined class, or the text of an added one.
@@ -123,6 +127,21 @@ func (e *Code) Error() string { return e.text }
 
 // ErrorClass returns the class.
 func (e *Code) ErrorClass() Class { return e.class }
+
+// WithClass returns err with a class that is not that of the errors of this package which it wraps.
+func WithClass(c Class, err error) error { return &classified{err, c} }
+
+// classified is an error with a class of its own.
+type classified struct {
+	error
+	class Class
+}
+
+// ErrorClass returns the class.
+func (e *classified) ErrorClass() Class { return e.class }
+
+// Unwrap returns the error without the class.
+func (e *classified) Unwrap() error { return e.error }
 
 // sentinels lists the errors of this package and of the system with their classes, the
 // more special ones first. The index of an entry is its bit in Portable.Is, so there are

@@ -1,0 +1,10 @@
+// Package bridge lets the C face of package mpi, which is below mpi/internal, reach what programs in
+// Go have no use for. Package mpi sets the variables when it is initialized.
+package bridge
+
+import "github.com/weftstack/weft/mpi/internal/fileio"
+
+// RegisterDatarep makes a data representation of items of all datatypes known to a *mpi.World by a name
+// (MPI_Register_datarep). It returns mpi.ErrDatarep for a name that is taken, and mpi.ErrOption for one
+// that is empty or too long.
+var RegisterDatarep func(world any, name string, rep *fileio.Items) error
