@@ -102,7 +102,12 @@ func (g Group) Difference(h Group) Group {
 
 // Translate returns the rank in h of member i of g, or Undefined
 // (MPI_Group_translate_ranks).
-func (g Group) Translate(i int, h Group) int { return h.Rank(int(g.ranks[i])) }
+func (g Group) Translate(i int, h Group) int {
+	if r := slices.Index(h.ranks, g.ranks[i]); r >= 0 {
+		return r
+	}
+	return Undefined
+}
 
 // Equal reports whether g and h have the same members in the same order
 // (MPI_Group_compare).

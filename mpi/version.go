@@ -39,15 +39,19 @@ func (c *Comm) Idup() (*Comm, *Request, error) {
 // (MPI_Group_translate_ranks). ProcNull stays ProcNull; what is no rank of g
 // becomes Undefined.
 func (g Group) TranslateRanks(ranks []int, h Group) []int {
+	place := make(map[int32]int, len(h.ranks))
+	for i, r := range h.ranks {
+		place[r] = i
+	}
 	out := make([]int, len(ranks))
 	for i, r := range ranks {
-		switch {
-		case r == ProcNull:
+		out[i] = Undefined
+		if r == ProcNull {
 			out[i] = ProcNull
-		case r < 0 || r >= len(g.ranks):
-			out[i] = Undefined
-		default:
-			out[i] = g.Translate(r, h)
+		} else if r >= 0 && r < len(g.ranks) {
+			if p, ok := place[g.ranks[r]]; ok {
+				out[i] = p
+			}
 		}
 	}
 	return out

@@ -84,8 +84,9 @@ func initialize(level int) error {
 	state.main.Store(ThreadID())
 	state.live.Add(1)
 	state.world.Store(w)
-	addComm(abi.CommWorld, w.Comm())
-	addComm(abi.CommSelf, w.Self())
+	state.rank.Store(int32(w.Rank()))
+	addComm(abi.CommWorld, "MPI_COMM_WORLD", w.Comm())
+	addComm(abi.CommSelf, "MPI_COMM_SELF", w.Self())
 	for _, f := range worldHooks {
 		f(w)
 	}
@@ -95,7 +96,8 @@ func initialize(level int) error {
 }
 
 // addComm makes a predefined handle refer to a communicator.
-func addComm(h Handle, c *mpi.Comm) {
+func addComm(h Handle, name string, c *mpi.Comm) {
+	c.SetName(name)
 	o := &communicator{Comm: c}
 	o.handle = h
 	if e := outside.handler.Load(); e != nil {

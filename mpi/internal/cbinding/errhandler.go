@@ -126,17 +126,23 @@ func createErrhandler(proc string, what objectKind, fn, result uintptr) int {
 	return 0
 }
 
+// errhandlerFor returns the error handler of a handle, for an object of a kind.
+func errhandlerFor(what objectKind, handler Handle) (*errhandler, error) {
+	e, err := errhandlerOf(handler)
+	if err == nil && e.fn != 0 && e.what != what {
+		err = argError(abi.ErrArg, "errhandler", fmt.Sprintf("%#x", uintptr(handler)),
+			"was made for a "+objectKinds[e.what].name)
+	}
+	return e, err
+}
+
 // setErrhandler attaches an error handler to an object.
 func setErrhandler(proc string, what objectKind, object, handler Handle) int {
 	o, err := objectOf(what, object)
 	if err != nil {
 		return fail(proc, err)
 	}
-	e, err := errhandlerOf(handler)
-	if err == nil && e.fn != 0 && e.what != what {
-		err = argError(abi.ErrArg, "errhandler", fmt.Sprintf("%#x", uintptr(handler)),
-			"was made for a "+objectKinds[e.what].name)
-	}
+	e, err := errhandlerFor(what, handler)
 	if err == nil {
 		o.handler.Store(e)
 	}

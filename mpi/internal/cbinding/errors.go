@@ -25,6 +25,9 @@ func argError(class int, name string, value any, wrong string) error {
 	return &callError{class, fmt.Sprintf("%s %v: %s", name, value, wrong)}
 }
 
+// withClass gives err, an error of an argument, another class.
+func withClass(err error, class int) error { return &callError{class, err.Error()} }
+
 // negative returns the error of a count that is negative, or nil.
 func negative(name string, n int) error {
 	if n < 0 {

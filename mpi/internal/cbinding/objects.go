@@ -25,27 +25,6 @@ const (
 	ofSession
 )
 
-// A communicator is an MPI_Comm. Methods of package mpi return errors to it, as it has no error
-// handler of package mpi.
-type communicator struct {
-	object
-	*mpi.Comm
-}
-
-// A group is an MPI_Group.
-type group struct{ mpi.Group }
-
-// A session is an MPI_Session.
-type session struct {
-	object
-	*mpi.Session
-}
-
-// An info is an MPI_Info.
-type info struct {
-	infoList
-}
-
 // done ends a call on o: it gives err, if not nil, to the error handler, and returns the code.
 func (o *object) done(proc string, err error) int {
 	if err == nil {

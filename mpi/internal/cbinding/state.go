@@ -15,6 +15,7 @@ var state struct {
 	world   atomic.Pointer[mpi.World] // of MPI_Init; nil before and after
 	live    atomic.Int32              // uses of MPI: MPI_Init and sessions that have not ended
 	threads atomic.Int32              // thread level that MPI_Init_thread returned
+	rank    atomic.Int32              // in MPI_COMM_WORLD, also of processes with sessions only
 	main    atomic.Uint64             // thread that called MPI_Init
 }
 

@@ -1,0 +1,325 @@
+package cbinding
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/weftstack/weft/mpi"
+	"github.com/weftstack/weft/mpi/internal/abi"
+)
+
+// maxArgument bounds a command and each of its arguments, in bytes.
+const maxArgument = 1 << 20
+
+// parent is the communicator with the processes that have spawned this one, from the first
+// MPI_Comm_get_parent on.
+var parent struct {
+	sync.Mutex
+	handle Handle
+}
+
+// CommGetParent is MPI_Comm_get_parent: MPI_COMM_NULL if there is none, or after it was freed.
+func CommGetParent(comm uintptr) int {
+	const proc = "MPI_Comm_get_parent"
+	w, err := needWorld()
+	if err == nil {
+		err = out("parent", comm)
+	}
+	if err != nil {
+		return fail(proc, err)
+	}
+	parent.Lock()
+	defer parent.Unlock()
+	p := w.Parent()
+	switch {
+	case p == nil:
+		setHandle(comm, abi.CommNull)
+		return 0
+	case comms.get(parent.handle) != nil:
+		setHandle(comm, parent.handle)
+		return 0
+	}
+	p.SetName("MPI_COMM_PARENT")
+	o := &communicator{Comm: p}
+	if err := o.put(comm); err != nil {
+		return fail(proc, err)
+	}
+	parent.handle = o.handle
+	return 0
+}
+
+// newInter stores the handle of an intercommunicator with processes that were not there before.
+func (c *communicator) newInter(p uintptr, d *mpi.Comm, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.newComm(p, d)
+}
+
+// rooted returns the communicator of a call whose arguments count at root only, and whether this is the
+// root. It checks what all ranks give.
+func rooted(comm Handle, root int, newcomm uintptr) (c *communicator, isRoot bool, err error) {
+	if c, err = commOf(comm); err != nil {
+		return nil, false, err
+	}
+	if c.IsInter() {
+		return c, false, argError(abi.ErrComm, "comm", c.Comm, "is an intercommunicator")
+	}
+	if root < 0 || root >= c.Size() {
+		return c, false, c.badRank("root", root, abi.ErrRoot)
+	}
+	return c, c.Rank() == root, out("newcomm", newcomm)
+}
+
+// CommSpawn is MPI_Comm_spawn.
+func CommSpawn(command, argv uintptr, maxprocs int, info Handle, root int, comm Handle, intercomm, errcodes uintptr) int {
+	const proc = "MPI_Comm_spawn"
+	c, isRoot, err := rooted(comm, root, intercomm)
+	if c == nil {
+		return fail(proc, err)
+	}
+	if err != nil {
+		return c.done(proc, err)
+	}
+	var cmds []mpi.Command
+	var bad error
+	if isRoot {
+		var cmd mpi.Command
+		if cmd, bad = commandOf("command", command, argv, maxprocs, info); bad == nil {
+			cmds = []mpi.Command{cmd}
+		}
+	}
+	return c.done(proc, c.spawn(cmds, bad, root, intercomm, errcodes))
+}
+
+// CommSpawnMultiple is MPI_Comm_spawn_multiple.
+func CommSpawnMultiple(count int, commands, argvs, maxprocs, infos uintptr, root int, comm Handle,
+	intercomm, errcodes uintptr) int {
+	const proc = "MPI_Comm_spawn_multiple"
+	c, isRoot, err := rooted(comm, root, intercomm)
+	if c == nil {
+		return fail(proc, err)
+	}
+	if err != nil {
+		return c.done(proc, err)
+	}
+	var cmds []mpi.Command
+	var bad error
+	if isRoot {
+		if cmds, bad = commandsOf(count, commands, argvs, maxprocs, infos); bad != nil {
+			cmds = nil
+		}
+	}
+	return c.done(proc, c.spawn(cmds, bad, root, intercomm, errcodes))
+}
+
+// commandOf reads a command.
+func commandOf(name string, command, argv uintptr, n int, info Handle) (mpi.Command, error) {
+	path, err := str(name, command, maxArgument)
+	if err != nil {
+		return mpi.Command{}, err
+	}
+	args, err := strs("argv", argv, maxArgument)
+	if err != nil {
+		return mpi.Command{}, err
+	}
+	hints, err := hintsOf(info)
+	if err == nil && n < 0 {
+		err = argError(abi.ErrArg, "maxprocs", n, "is negative")
+	}
+	return mpi.Command{Path: path, Args: args, N: n, Info: hints}, err
+}
+
+func commandsOf(count int, commands, argvs, maxprocs, infos uintptr) ([]mpi.Command, error) {
+	if count <= 0 || count > mpi.MaxCommands {
+		return nil, argError(abi.ErrArg, "count", count, fmt.Sprintf("is not between 1 and %d", mpi.MaxCommands))
+	}
+	if commands == 0 {
+		return nil, nullError("array_of_commands")
+	}
+	ns, err := ints("array_of_maxprocs", maxprocs, count, false)
+	if err != nil {
+		return nil, err
+	}
+	hs, err := handles("array_of_info", infos, count)
+	if err != nil {
+		return nil, err
+	}
+	cmds := make([]mpi.Command, count)
+	for i, p := range array[uintptr](commands, count) {
+		var args uintptr
+		if argvs != abi.ArgvsNull {
+			args = array[uintptr](argvs, count)[i]
+		}
+		if cmds[i], err = commandOf(fmt.Sprintf("array_of_commands[%d]", i), p, args, ns[i], hs[i]); err != nil {
+			return nil, err
+		}
+	}
+	return cmds, nil
+}
+
+// spawn starts commands. bad is why the arguments at the root are wrong: it must take part nevertheless,
+// or the other ranks would wait for it.
+func (c *communicator) spawn(cmds []mpi.Command, bad error, root int, intercomm, errcodes uintptr) error {
+	n := 0
+	for _, x := range cmds {
+		n += x.N
+	}
+	d, err := c.SpawnMultiple(background, cmds, root)
+	if err == nil && c.Rank() != root {
+		n = d.RemoteSize()
+	}
+	if errcodes != abi.ErrcodesIgnore {
+		var each *mpi.SpawnError
+		errors.As(err, &each)
+		for i, code := range array[int32](errcodes, n) {
+			switch {
+			case each != nil && i < len(each.Errs):
+				code = int32(codeOf(each.Errs[i]))
+			case err != nil:
+				code = int32(codeOf(err))
+			case i < d.RemoteSize():
+				code = abi.Success
+			default: // not started, by the hint "soft"
+				code = abi.ErrSpawn
+			}
+			array[int32](errcodes, n)[i] = code
+		}
+	}
+	if bad != nil {
+		err = bad
+	}
+	return c.newInter(intercomm, d, err)
+}
+
+// OpenPort is MPI_Open_port.
+func OpenPort(info Handle, port uintptr) int {
+	const proc = "MPI_Open_port"
+	w, err := needWorld()
+	if err == nil {
+		err = out("port_name", port)
+	}
+	if err == nil {
+		_, err = hintsOf(info)
+	}
+	if err != nil {
+		return fail(proc, err)
+	}
+	name, err := w.OpenPort()
+	if err == nil && len(name) >= abi.MaxPortName {
+		err = errors.Join(&callError{abi.ErrIntern, "the name of the port is too long: " + name}, w.ClosePort(name))
+	}
+	if err == nil {
+		err = setStr(port, 0, name, abi.MaxPortName)
+	}
+	return fail(proc, err)
+}
+
+// ClosePort is MPI_Close_port.
+func ClosePort(port uintptr) int {
+	const proc = "MPI_Close_port"
+	w, err := needWorld()
+	if err != nil {
+		return fail(proc, err)
+	}
+	name, err := str("port_name", port, abi.MaxPortName)
+	if err == nil {
+		err = w.ClosePort(name)
+	}
+	return fail(proc, err)
+}
+
+// CommAccept is MPI_Comm_accept.
+func CommAccept(port uintptr, info Handle, root int, comm Handle, newcomm uintptr) int {
+	return meet("MPI_Comm_accept", port, info, root, comm, newcomm, func(c *mpi.Comm, name string, _ mpi.Info) (*mpi.Comm, error) {
+		return c.Accept(background, name, root)
+	})
+}
+
+// CommConnect is MPI_Comm_connect.
+func CommConnect(port uintptr, info Handle, root int, comm Handle, newcomm uintptr) int {
+	return meet("MPI_Comm_connect", port, info, root, comm, newcomm, func(c *mpi.Comm, name string, hints mpi.Info) (*mpi.Comm, error) {
+		return c.Connect(background, name, root, hints)
+	})
+}
+
+func meet(proc string, port uintptr, info Handle, root int, comm Handle, newcomm uintptr,
+	f func(c *mpi.Comm, name string, hints mpi.Info) (*mpi.Comm, error)) int {
+	c, isRoot, err := rooted(comm, root, newcomm)
+	if c == nil {
+		return fail(proc, err)
+	}
+	if err != nil {
+		return c.done(proc, err)
+	}
+	var name string
+	var hints mpi.Info
+	var bad error
+	if isRoot { // with a wrong argument it takes part nevertheless: no port has an empty name
+		if name, bad = str("port_name", port, abi.MaxPortName); bad == nil {
+			if hints, bad = hintsOf(info); bad != nil {
+				name = ""
+			}
+		}
+	}
+	d, err := f(c.Comm, name, hints)
+	if bad != nil {
+		err = bad
+	}
+	return c.done(proc, c.newInter(newcomm, d, err))
+}
+
+// PublishName is MPI_Publish_name.
+func PublishName(service uintptr, info Handle, port uintptr) int {
+	return named("MPI_Publish_name", service, info, port, func(w *mpi.World, s, p string) error {
+		return w.PublishName(background, s, p)
+	})
+}
+
+// UnpublishName is MPI_Unpublish_name.
+func UnpublishName(service uintptr, info Handle, port uintptr) int {
+	return named("MPI_Unpublish_name", service, info, port, func(w *mpi.World, s, p string) error {
+		return w.UnpublishName(background, s, p)
+	})
+}
+
+func named(proc string, service uintptr, info Handle, port uintptr, f func(w *mpi.World, service, port string) error) int {
+	w, err := needWorld()
+	if err != nil {
+		return fail(proc, err)
+	}
+	s, err := str("service_name", service, maxArgument)
+	if err != nil {
+		return fail(proc, err)
+	}
+	if _, err := hintsOf(info); err != nil {
+		return fail(proc, err)
+	}
+	p, err := str("port_name", port, abi.MaxPortName)
+	if err == nil {
+		err = f(w, s, p)
+	}
+	return fail(proc, err)
+}
+
+// LookupName is MPI_Lookup_name.
+func LookupName(service uintptr, info Handle, port uintptr) int {
+	const proc = "MPI_Lookup_name"
+	w, err := needWorld()
+	if err != nil {
+		return fail(proc, err)
+	}
+	s, err := str("service_name", service, maxArgument)
+	if err != nil {
+		return fail(proc, err)
+	}
+	if _, err := hintsOf(info); err != nil {
+		return fail(proc, err)
+	}
+	name, err := w.LookupName(background, s)
+	if err == nil {
+		err = setStr(port, 0, name, abi.MaxPortName)
+	}
+	return fail(proc, err)
+}
