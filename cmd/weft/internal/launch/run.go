@@ -331,6 +331,7 @@ func run(o runOptions, s *siteJob) (int, error) {
 		o.env = append(o.env, pmi.EnvNames+"="+names)
 	}
 	o.env = append(o.env, o.localAddrs(s)...)
+	o.env = append(o.env, libraryPath(o.env)...)
 	var pcap *os.File
 	if o.pcap != "" {
 		// Created first: a job of hours must not end in "no such directory".
