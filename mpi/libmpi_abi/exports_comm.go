@@ -26,16 +26,52 @@ func weft_AttrPut(p_comm uintptr, p_keyval int, p_attribute_val uintptr) (code i
 	return int32(cbinding.AttrPut(cbinding.Handle(p_comm), p_keyval, p_attribute_val))
 }
 
+//export weft_CommAccept
+func weft_CommAccept(p_port_name uintptr, p_info uintptr, p_root int, p_comm uintptr, p_newcomm uintptr) (code int32) {
+	defer recovered("MPI_Comm_accept", &code)
+	return int32(cbinding.CommAccept(p_port_name, cbinding.Handle(p_info), p_root, cbinding.Handle(p_comm), p_newcomm))
+}
+
 //export weft_CommCallErrhandler
 func weft_CommCallErrhandler(p_comm uintptr, p_errorcode int) (code int32) {
 	defer recovered("MPI_Comm_call_errhandler", &code)
 	return int32(cbinding.CommCallErrhandler(cbinding.Handle(p_comm), p_errorcode))
 }
 
+//export weft_CommCompare
+func weft_CommCompare(p_comm1 uintptr, p_comm2 uintptr, p_result uintptr) (code int32) {
+	defer recovered("MPI_Comm_compare", &code)
+	return int32(cbinding.CommCompare(cbinding.Handle(p_comm1), cbinding.Handle(p_comm2), p_result))
+}
+
+//export weft_CommConnect
+func weft_CommConnect(p_port_name uintptr, p_info uintptr, p_root int, p_comm uintptr, p_newcomm uintptr) (code int32) {
+	defer recovered("MPI_Comm_connect", &code)
+	return int32(cbinding.CommConnect(p_port_name, cbinding.Handle(p_info), p_root, cbinding.Handle(p_comm), p_newcomm))
+}
+
+//export weft_CommCreate
+func weft_CommCreate(p_comm uintptr, p_group uintptr, p_newcomm uintptr) (code int32) {
+	defer recovered("MPI_Comm_create", &code)
+	return int32(cbinding.CommCreate(cbinding.Handle(p_comm), cbinding.Handle(p_group), p_newcomm))
+}
+
 //export weft_CommCreateErrhandler
 func weft_CommCreateErrhandler(p_comm_errhandler_fn uintptr, p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_Comm_create_errhandler", &code)
 	return int32(cbinding.CommCreateErrhandler(p_comm_errhandler_fn, p_errhandler))
+}
+
+//export weft_CommCreateFromGroup
+func weft_CommCreateFromGroup(p_group uintptr, p_stringtag uintptr, p_info uintptr, p_errhandler uintptr, p_newcomm uintptr) (code int32) {
+	defer recovered("MPI_Comm_create_from_group", &code)
+	return int32(cbinding.CommCreateFromGroup(cbinding.Handle(p_group), p_stringtag, cbinding.Handle(p_info), cbinding.Handle(p_errhandler), p_newcomm))
+}
+
+//export weft_CommCreateGroup
+func weft_CommCreateGroup(p_comm uintptr, p_group uintptr, p_tag int, p_newcomm uintptr) (code int32) {
+	defer recovered("MPI_Comm_create_group", &code)
+	return int32(cbinding.CommCreateGroup(cbinding.Handle(p_comm), cbinding.Handle(p_group), p_tag, p_newcomm))
 }
 
 //export weft_CommCreateKeyval
@@ -48,6 +84,30 @@ func weft_CommCreateKeyval(p_comm_copy_attr_fn uintptr, p_comm_delete_attr_fn ui
 func weft_CommDeleteAttr(p_comm uintptr, p_comm_keyval int) (code int32) {
 	defer recovered("MPI_Comm_delete_attr", &code)
 	return int32(cbinding.CommDeleteAttr(cbinding.Handle(p_comm), p_comm_keyval))
+}
+
+//export weft_CommDisconnect
+func weft_CommDisconnect(p_comm uintptr) (code int32) {
+	defer recovered("MPI_Comm_disconnect", &code)
+	return int32(cbinding.CommDisconnect(p_comm))
+}
+
+//export weft_CommDup
+func weft_CommDup(p_comm uintptr, p_newcomm uintptr) (code int32) {
+	defer recovered("MPI_Comm_dup", &code)
+	return int32(cbinding.CommDup(cbinding.Handle(p_comm), p_newcomm))
+}
+
+//export weft_CommDupWithInfo
+func weft_CommDupWithInfo(p_comm uintptr, p_info uintptr, p_newcomm uintptr) (code int32) {
+	defer recovered("MPI_Comm_dup_with_info", &code)
+	return int32(cbinding.CommDupWithInfo(cbinding.Handle(p_comm), cbinding.Handle(p_info), p_newcomm))
+}
+
+//export weft_CommFree
+func weft_CommFree(p_comm uintptr) (code int32) {
+	defer recovered("MPI_Comm_free", &code)
+	return int32(cbinding.CommFree(p_comm))
 }
 
 //export weft_CommFreeKeyval
@@ -68,6 +128,54 @@ func weft_CommGetErrhandler(p_comm uintptr, p_errhandler uintptr) (code int32) {
 	return int32(cbinding.CommGetErrhandler(cbinding.Handle(p_comm), p_errhandler))
 }
 
+//export weft_CommGetInfo
+func weft_CommGetInfo(p_comm uintptr, p_info_used uintptr) (code int32) {
+	defer recovered("MPI_Comm_get_info", &code)
+	return int32(cbinding.CommGetInfo(cbinding.Handle(p_comm), p_info_used))
+}
+
+//export weft_CommGetName
+func weft_CommGetName(p_comm uintptr, p_comm_name uintptr, p_resultlen uintptr) (code int32) {
+	defer recovered("MPI_Comm_get_name", &code)
+	return int32(cbinding.CommGetName(cbinding.Handle(p_comm), p_comm_name, p_resultlen))
+}
+
+//export weft_CommGetParent
+func weft_CommGetParent(p_parent uintptr) (code int32) {
+	defer recovered("MPI_Comm_get_parent", &code)
+	return int32(cbinding.CommGetParent(p_parent))
+}
+
+//export weft_CommGroup
+func weft_CommGroup(p_comm uintptr, p_group uintptr) (code int32) {
+	defer recovered("MPI_Comm_group", &code)
+	return int32(cbinding.CommGroup(cbinding.Handle(p_comm), p_group))
+}
+
+//export weft_CommJoin
+func weft_CommJoin(p_fd int, p_intercomm uintptr) (code int32) {
+	defer recovered("MPI_Comm_join", &code)
+	return int32(cbinding.CommJoin(p_fd, p_intercomm))
+}
+
+//export weft_CommRank
+func weft_CommRank(p_comm uintptr, p_rank uintptr) (code int32) {
+	defer recovered("MPI_Comm_rank", &code)
+	return int32(cbinding.CommRank(cbinding.Handle(p_comm), p_rank))
+}
+
+//export weft_CommRemoteGroup
+func weft_CommRemoteGroup(p_comm uintptr, p_group uintptr) (code int32) {
+	defer recovered("MPI_Comm_remote_group", &code)
+	return int32(cbinding.CommRemoteGroup(cbinding.Handle(p_comm), p_group))
+}
+
+//export weft_CommRemoteSize
+func weft_CommRemoteSize(p_comm uintptr, p_size uintptr) (code int32) {
+	defer recovered("MPI_Comm_remote_size", &code)
+	return int32(cbinding.CommRemoteSize(cbinding.Handle(p_comm), p_size))
+}
+
 //export weft_CommSetAttr
 func weft_CommSetAttr(p_comm uintptr, p_comm_keyval int, p_attribute_val uintptr) (code int32) {
 	defer recovered("MPI_Comm_set_attr", &code)
@@ -78,6 +186,150 @@ func weft_CommSetAttr(p_comm uintptr, p_comm_keyval int, p_attribute_val uintptr
 func weft_CommSetErrhandler(p_comm uintptr, p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_Comm_set_errhandler", &code)
 	return int32(cbinding.CommSetErrhandler(cbinding.Handle(p_comm), cbinding.Handle(p_errhandler)))
+}
+
+//export weft_CommSetInfo
+func weft_CommSetInfo(p_comm uintptr, p_info uintptr) (code int32) {
+	defer recovered("MPI_Comm_set_info", &code)
+	return int32(cbinding.CommSetInfo(cbinding.Handle(p_comm), cbinding.Handle(p_info)))
+}
+
+//export weft_CommSetName
+func weft_CommSetName(p_comm uintptr, p_comm_name uintptr) (code int32) {
+	defer recovered("MPI_Comm_set_name", &code)
+	return int32(cbinding.CommSetName(cbinding.Handle(p_comm), p_comm_name))
+}
+
+//export weft_CommSize
+func weft_CommSize(p_comm uintptr, p_size uintptr) (code int32) {
+	defer recovered("MPI_Comm_size", &code)
+	return int32(cbinding.CommSize(cbinding.Handle(p_comm), p_size))
+}
+
+//export weft_CommSpawn
+func weft_CommSpawn(p_command uintptr, p_argv uintptr, p_maxprocs int, p_info uintptr, p_root int, p_comm uintptr, p_intercomm uintptr, p_array_of_errcodes uintptr) (code int32) {
+	defer recovered("MPI_Comm_spawn", &code)
+	return int32(cbinding.CommSpawn(p_command, p_argv, p_maxprocs, cbinding.Handle(p_info), p_root, cbinding.Handle(p_comm), p_intercomm, p_array_of_errcodes))
+}
+
+//export weft_CommSpawnMultiple
+func weft_CommSpawnMultiple(p_count int, p_array_of_commands uintptr, p_array_of_argv uintptr, p_array_of_maxprocs uintptr, p_array_of_info uintptr, p_root int, p_comm uintptr, p_intercomm uintptr, p_array_of_errcodes uintptr) (code int32) {
+	defer recovered("MPI_Comm_spawn_multiple", &code)
+	return int32(cbinding.CommSpawnMultiple(p_count, p_array_of_commands, p_array_of_argv, p_array_of_maxprocs, p_array_of_info, p_root, cbinding.Handle(p_comm), p_intercomm, p_array_of_errcodes))
+}
+
+//export weft_CommSplit
+func weft_CommSplit(p_comm uintptr, p_color int, p_key int, p_newcomm uintptr) (code int32) {
+	defer recovered("MPI_Comm_split", &code)
+	return int32(cbinding.CommSplit(cbinding.Handle(p_comm), p_color, p_key, p_newcomm))
+}
+
+//export weft_CommSplitType
+func weft_CommSplitType(p_comm uintptr, p_split_type int, p_key int, p_info uintptr, p_newcomm uintptr) (code int32) {
+	defer recovered("MPI_Comm_split_type", &code)
+	return int32(cbinding.CommSplitType(cbinding.Handle(p_comm), p_split_type, p_key, cbinding.Handle(p_info), p_newcomm))
+}
+
+//export weft_CommTestInter
+func weft_CommTestInter(p_comm uintptr, p_flag uintptr) (code int32) {
+	defer recovered("MPI_Comm_test_inter", &code)
+	return int32(cbinding.CommTestInter(cbinding.Handle(p_comm), p_flag))
+}
+
+//export weft_GroupCompare
+func weft_GroupCompare(p_group1 uintptr, p_group2 uintptr, p_result uintptr) (code int32) {
+	defer recovered("MPI_Group_compare", &code)
+	return int32(cbinding.GroupCompare(cbinding.Handle(p_group1), cbinding.Handle(p_group2), p_result))
+}
+
+//export weft_GroupDifference
+func weft_GroupDifference(p_group1 uintptr, p_group2 uintptr, p_newgroup uintptr) (code int32) {
+	defer recovered("MPI_Group_difference", &code)
+	return int32(cbinding.GroupDifference(cbinding.Handle(p_group1), cbinding.Handle(p_group2), p_newgroup))
+}
+
+//export weft_GroupExcl
+func weft_GroupExcl(p_group uintptr, p_n int, p_ranks uintptr, p_newgroup uintptr) (code int32) {
+	defer recovered("MPI_Group_excl", &code)
+	return int32(cbinding.GroupExcl(cbinding.Handle(p_group), p_n, p_ranks, p_newgroup))
+}
+
+//export weft_GroupFree
+func weft_GroupFree(p_group uintptr) (code int32) {
+	defer recovered("MPI_Group_free", &code)
+	return int32(cbinding.GroupFree(p_group))
+}
+
+//export weft_GroupFromSessionPset
+func weft_GroupFromSessionPset(p_session uintptr, p_pset_name uintptr, p_newgroup uintptr) (code int32) {
+	defer recovered("MPI_Group_from_session_pset", &code)
+	return int32(cbinding.GroupFromSessionPset(cbinding.Handle(p_session), p_pset_name, p_newgroup))
+}
+
+//export weft_GroupIncl
+func weft_GroupIncl(p_group uintptr, p_n int, p_ranks uintptr, p_newgroup uintptr) (code int32) {
+	defer recovered("MPI_Group_incl", &code)
+	return int32(cbinding.GroupIncl(cbinding.Handle(p_group), p_n, p_ranks, p_newgroup))
+}
+
+//export weft_GroupIntersection
+func weft_GroupIntersection(p_group1 uintptr, p_group2 uintptr, p_newgroup uintptr) (code int32) {
+	defer recovered("MPI_Group_intersection", &code)
+	return int32(cbinding.GroupIntersection(cbinding.Handle(p_group1), cbinding.Handle(p_group2), p_newgroup))
+}
+
+//export weft_GroupRangeExcl
+func weft_GroupRangeExcl(p_group uintptr, p_n int, p_ranges uintptr, p_newgroup uintptr) (code int32) {
+	defer recovered("MPI_Group_range_excl", &code)
+	return int32(cbinding.GroupRangeExcl(cbinding.Handle(p_group), p_n, p_ranges, p_newgroup))
+}
+
+//export weft_GroupRangeIncl
+func weft_GroupRangeIncl(p_group uintptr, p_n int, p_ranges uintptr, p_newgroup uintptr) (code int32) {
+	defer recovered("MPI_Group_range_incl", &code)
+	return int32(cbinding.GroupRangeIncl(cbinding.Handle(p_group), p_n, p_ranges, p_newgroup))
+}
+
+//export weft_GroupRank
+func weft_GroupRank(p_group uintptr, p_rank uintptr) (code int32) {
+	defer recovered("MPI_Group_rank", &code)
+	return int32(cbinding.GroupRank(cbinding.Handle(p_group), p_rank))
+}
+
+//export weft_GroupSize
+func weft_GroupSize(p_group uintptr, p_size uintptr) (code int32) {
+	defer recovered("MPI_Group_size", &code)
+	return int32(cbinding.GroupSize(cbinding.Handle(p_group), p_size))
+}
+
+//export weft_GroupTranslateRanks
+func weft_GroupTranslateRanks(p_group1 uintptr, p_n int, p_ranks1 uintptr, p_group2 uintptr, p_ranks2 uintptr) (code int32) {
+	defer recovered("MPI_Group_translate_ranks", &code)
+	return int32(cbinding.GroupTranslateRanks(cbinding.Handle(p_group1), p_n, p_ranks1, cbinding.Handle(p_group2), p_ranks2))
+}
+
+//export weft_GroupUnion
+func weft_GroupUnion(p_group1 uintptr, p_group2 uintptr, p_newgroup uintptr) (code int32) {
+	defer recovered("MPI_Group_union", &code)
+	return int32(cbinding.GroupUnion(cbinding.Handle(p_group1), cbinding.Handle(p_group2), p_newgroup))
+}
+
+//export weft_IntercommCreate
+func weft_IntercommCreate(p_local_comm uintptr, p_local_leader int, p_peer_comm uintptr, p_remote_leader int, p_tag int, p_newintercomm uintptr) (code int32) {
+	defer recovered("MPI_Intercomm_create", &code)
+	return int32(cbinding.IntercommCreate(cbinding.Handle(p_local_comm), p_local_leader, cbinding.Handle(p_peer_comm), p_remote_leader, p_tag, p_newintercomm))
+}
+
+//export weft_IntercommCreateFromGroups
+func weft_IntercommCreateFromGroups(p_local_group uintptr, p_local_leader int, p_remote_group uintptr, p_remote_leader int, p_stringtag uintptr, p_info uintptr, p_errhandler uintptr, p_newintercomm uintptr) (code int32) {
+	defer recovered("MPI_Intercomm_create_from_groups", &code)
+	return int32(cbinding.IntercommCreateFromGroups(cbinding.Handle(p_local_group), p_local_leader, cbinding.Handle(p_remote_group), p_remote_leader, p_stringtag, cbinding.Handle(p_info), cbinding.Handle(p_errhandler), p_newintercomm))
+}
+
+//export weft_IntercommMerge
+func weft_IntercommMerge(p_intercomm uintptr, p_high int, p_newintracomm uintptr) (code int32) {
+	defer recovered("MPI_Intercomm_merge", &code)
+	return int32(cbinding.IntercommMerge(cbinding.Handle(p_intercomm), p_high, p_newintracomm))
 }
 
 //export weft_KeyvalCreate

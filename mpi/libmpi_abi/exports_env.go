@@ -32,6 +32,18 @@ func weft_AddErrorString(p_errorcode int, p_string uintptr) (code int32) {
 	return int32(cbinding.AddErrorString(p_errorcode, p_string))
 }
 
+//export weft_AllocMem
+func weft_AllocMem(p_size int, p_info uintptr, p_baseptr uintptr) (code int32) {
+	defer recovered("MPI_Alloc_mem", &code)
+	return int32(cbinding.AllocMem(p_size, cbinding.Handle(p_info), p_baseptr))
+}
+
+//export weft_ClosePort
+func weft_ClosePort(p_port_name uintptr) (code int32) {
+	defer recovered("MPI_Close_port", &code)
+	return int32(cbinding.ClosePort(p_port_name))
+}
+
 //export weft_ErrhandlerFree
 func weft_ErrhandlerFree(p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_Errhandler_free", &code)
@@ -62,6 +74,12 @@ func weft_Finalized(p_flag uintptr) (code int32) {
 	return int32(cbinding.Finalized(p_flag))
 }
 
+//export weft_FreeMem
+func weft_FreeMem(p_base uintptr) (code int32) {
+	defer recovered("MPI_Free_mem", &code)
+	return int32(cbinding.FreeMem(p_base))
+}
+
 //export weft_GetLibraryVersion
 func weft_GetLibraryVersion(p_version uintptr, p_resultlen uintptr) (code int32) {
 	defer recovered("MPI_Get_library_version", &code)
@@ -78,6 +96,72 @@ func weft_GetProcessorName(p_name uintptr, p_resultlen uintptr) (code int32) {
 func weft_GetVersion(p_version uintptr, p_subversion uintptr) (code int32) {
 	defer recovered("MPI_Get_version", &code)
 	return int32(cbinding.GetVersion(p_version, p_subversion))
+}
+
+//export weft_InfoCreate
+func weft_InfoCreate(p_info uintptr) (code int32) {
+	defer recovered("MPI_Info_create", &code)
+	return int32(cbinding.InfoCreate(p_info))
+}
+
+//export weft_InfoCreateEnv
+func weft_InfoCreateEnv(p_argc int, p_argv uintptr, p_info uintptr) (code int32) {
+	defer recovered("MPI_Info_create_env", &code)
+	return int32(cbinding.InfoCreateEnv(p_argc, p_argv, p_info))
+}
+
+//export weft_InfoDelete
+func weft_InfoDelete(p_info uintptr, p_key uintptr) (code int32) {
+	defer recovered("MPI_Info_delete", &code)
+	return int32(cbinding.InfoDelete(cbinding.Handle(p_info), p_key))
+}
+
+//export weft_InfoDup
+func weft_InfoDup(p_info uintptr, p_newinfo uintptr) (code int32) {
+	defer recovered("MPI_Info_dup", &code)
+	return int32(cbinding.InfoDup(cbinding.Handle(p_info), p_newinfo))
+}
+
+//export weft_InfoFree
+func weft_InfoFree(p_info uintptr) (code int32) {
+	defer recovered("MPI_Info_free", &code)
+	return int32(cbinding.InfoFree(p_info))
+}
+
+//export weft_InfoGet
+func weft_InfoGet(p_info uintptr, p_key uintptr, p_valuelen int, p_value uintptr, p_flag uintptr) (code int32) {
+	defer recovered("MPI_Info_get", &code)
+	return int32(cbinding.InfoGet(cbinding.Handle(p_info), p_key, p_valuelen, p_value, p_flag))
+}
+
+//export weft_InfoGetNkeys
+func weft_InfoGetNkeys(p_info uintptr, p_nkeys uintptr) (code int32) {
+	defer recovered("MPI_Info_get_nkeys", &code)
+	return int32(cbinding.InfoGetNkeys(cbinding.Handle(p_info), p_nkeys))
+}
+
+//export weft_InfoGetNthkey
+func weft_InfoGetNthkey(p_info uintptr, p_n int, p_key uintptr) (code int32) {
+	defer recovered("MPI_Info_get_nthkey", &code)
+	return int32(cbinding.InfoGetNthkey(cbinding.Handle(p_info), p_n, p_key))
+}
+
+//export weft_InfoGetString
+func weft_InfoGetString(p_info uintptr, p_key uintptr, p_buflen uintptr, p_value uintptr, p_flag uintptr) (code int32) {
+	defer recovered("MPI_Info_get_string", &code)
+	return int32(cbinding.InfoGetString(cbinding.Handle(p_info), p_key, p_buflen, p_value, p_flag))
+}
+
+//export weft_InfoGetValuelen
+func weft_InfoGetValuelen(p_info uintptr, p_key uintptr, p_valuelen uintptr, p_flag uintptr) (code int32) {
+	defer recovered("MPI_Info_get_valuelen", &code)
+	return int32(cbinding.InfoGetValuelen(cbinding.Handle(p_info), p_key, p_valuelen, p_flag))
+}
+
+//export weft_InfoSet
+func weft_InfoSet(p_info uintptr, p_key uintptr, p_value uintptr) (code int32) {
+	defer recovered("MPI_Info_set", &code)
+	return int32(cbinding.InfoSet(cbinding.Handle(p_info), p_key, p_value))
 }
 
 //export weft_Init
@@ -104,10 +188,28 @@ func weft_IsThreadMain(p_flag uintptr) (code int32) {
 	return int32(cbinding.IsThreadMain(p_flag))
 }
 
+//export weft_LookupName
+func weft_LookupName(p_service_name uintptr, p_info uintptr, p_port_name uintptr) (code int32) {
+	defer recovered("MPI_Lookup_name", &code)
+	return int32(cbinding.LookupName(p_service_name, cbinding.Handle(p_info), p_port_name))
+}
+
+//export weft_OpenPort
+func weft_OpenPort(p_info uintptr, p_port_name uintptr) (code int32) {
+	defer recovered("MPI_Open_port", &code)
+	return int32(cbinding.OpenPort(cbinding.Handle(p_info), p_port_name))
+}
+
 //export weft_Pcontrol
 func weft_Pcontrol(p_level int) (code int32) {
 	defer recovered("MPI_Pcontrol", &code)
 	return int32(cbinding.Pcontrol(p_level))
+}
+
+//export weft_PublishName
+func weft_PublishName(p_service_name uintptr, p_info uintptr, p_port_name uintptr) (code int32) {
+	defer recovered("MPI_Publish_name", &code)
+	return int32(cbinding.PublishName(p_service_name, cbinding.Handle(p_info), p_port_name))
 }
 
 //export weft_QueryThread
@@ -146,14 +248,56 @@ func weft_SessionCreateErrhandler(p_session_errhandler_fn uintptr, p_errhandler 
 	return int32(cbinding.SessionCreateErrhandler(p_session_errhandler_fn, p_errhandler))
 }
 
+//export weft_SessionFinalize
+func weft_SessionFinalize(p_session uintptr) (code int32) {
+	defer recovered("MPI_Session_finalize", &code)
+	return int32(cbinding.SessionFinalize(p_session))
+}
+
 //export weft_SessionGetErrhandler
 func weft_SessionGetErrhandler(p_session uintptr, p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_Session_get_errhandler", &code)
 	return int32(cbinding.SessionGetErrhandler(cbinding.Handle(p_session), p_errhandler))
 }
 
+//export weft_SessionGetInfo
+func weft_SessionGetInfo(p_session uintptr, p_info_used uintptr) (code int32) {
+	defer recovered("MPI_Session_get_info", &code)
+	return int32(cbinding.SessionGetInfo(cbinding.Handle(p_session), p_info_used))
+}
+
+//export weft_SessionGetNthPset
+func weft_SessionGetNthPset(p_session uintptr, p_info uintptr, p_n int, p_pset_len uintptr, p_pset_name uintptr) (code int32) {
+	defer recovered("MPI_Session_get_nth_pset", &code)
+	return int32(cbinding.SessionGetNthPset(cbinding.Handle(p_session), cbinding.Handle(p_info), p_n, p_pset_len, p_pset_name))
+}
+
+//export weft_SessionGetNumPsets
+func weft_SessionGetNumPsets(p_session uintptr, p_info uintptr, p_npset_names uintptr) (code int32) {
+	defer recovered("MPI_Session_get_num_psets", &code)
+	return int32(cbinding.SessionGetNumPsets(cbinding.Handle(p_session), cbinding.Handle(p_info), p_npset_names))
+}
+
+//export weft_SessionGetPsetInfo
+func weft_SessionGetPsetInfo(p_session uintptr, p_pset_name uintptr, p_info uintptr) (code int32) {
+	defer recovered("MPI_Session_get_pset_info", &code)
+	return int32(cbinding.SessionGetPsetInfo(cbinding.Handle(p_session), p_pset_name, p_info))
+}
+
+//export weft_SessionInit
+func weft_SessionInit(p_info uintptr, p_errhandler uintptr, p_session uintptr) (code int32) {
+	defer recovered("MPI_Session_init", &code)
+	return int32(cbinding.SessionInit(cbinding.Handle(p_info), cbinding.Handle(p_errhandler), p_session))
+}
+
 //export weft_SessionSetErrhandler
 func weft_SessionSetErrhandler(p_session uintptr, p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_Session_set_errhandler", &code)
 	return int32(cbinding.SessionSetErrhandler(cbinding.Handle(p_session), cbinding.Handle(p_errhandler)))
+}
+
+//export weft_UnpublishName
+func weft_UnpublishName(p_service_name uintptr, p_info uintptr, p_port_name uintptr) (code int32) {
+	defer recovered("MPI_Unpublish_name", &code)
+	return int32(cbinding.UnpublishName(p_service_name, cbinding.Handle(p_info), p_port_name))
 }

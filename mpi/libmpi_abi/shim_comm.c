@@ -22,16 +22,52 @@ int PMPI_Attr_put(MPI_Comm comm, int keyval, void *attribute_val)
 	return weft_AttrPut((GoUintptr)comm, keyval, (GoUintptr)attribute_val);
 }
 
+#pragma weak MPI_Comm_accept = PMPI_Comm_accept
+int PMPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
+{
+	return weft_CommAccept((GoUintptr)port_name, (GoUintptr)info, root, (GoUintptr)comm, (GoUintptr)newcomm);
+}
+
 #pragma weak MPI_Comm_call_errhandler = PMPI_Comm_call_errhandler
 int PMPI_Comm_call_errhandler(MPI_Comm comm, int errorcode)
 {
 	return weft_CommCallErrhandler((GoUintptr)comm, errorcode);
 }
 
+#pragma weak MPI_Comm_compare = PMPI_Comm_compare
+int PMPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
+{
+	return weft_CommCompare((GoUintptr)comm1, (GoUintptr)comm2, (GoUintptr)result);
+}
+
+#pragma weak MPI_Comm_connect = PMPI_Comm_connect
+int PMPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
+{
+	return weft_CommConnect((GoUintptr)port_name, (GoUintptr)info, root, (GoUintptr)comm, (GoUintptr)newcomm);
+}
+
+#pragma weak MPI_Comm_create = PMPI_Comm_create
+int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
+{
+	return weft_CommCreate((GoUintptr)comm, (GoUintptr)group, (GoUintptr)newcomm);
+}
+
 #pragma weak MPI_Comm_create_errhandler = PMPI_Comm_create_errhandler
 int PMPI_Comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn, MPI_Errhandler *errhandler)
 {
 	return weft_CommCreateErrhandler((GoUintptr)comm_errhandler_fn, (GoUintptr)errhandler);
+}
+
+#pragma weak MPI_Comm_create_from_group = PMPI_Comm_create_from_group
+int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm)
+{
+	return weft_CommCreateFromGroup((GoUintptr)group, (GoUintptr)stringtag, (GoUintptr)info, (GoUintptr)errhandler, (GoUintptr)newcomm);
+}
+
+#pragma weak MPI_Comm_create_group = PMPI_Comm_create_group
+int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm)
+{
+	return weft_CommCreateGroup((GoUintptr)comm, (GoUintptr)group, tag, (GoUintptr)newcomm);
 }
 
 #pragma weak MPI_Comm_create_keyval = PMPI_Comm_create_keyval
@@ -44,6 +80,30 @@ int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr_fn, MPI_
 int PMPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval)
 {
 	return weft_CommDeleteAttr((GoUintptr)comm, comm_keyval);
+}
+
+#pragma weak MPI_Comm_disconnect = PMPI_Comm_disconnect
+int PMPI_Comm_disconnect(MPI_Comm *comm)
+{
+	return weft_CommDisconnect((GoUintptr)comm);
+}
+
+#pragma weak MPI_Comm_dup = PMPI_Comm_dup
+int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
+{
+	return weft_CommDup((GoUintptr)comm, (GoUintptr)newcomm);
+}
+
+#pragma weak MPI_Comm_dup_with_info = PMPI_Comm_dup_with_info
+int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
+{
+	return weft_CommDupWithInfo((GoUintptr)comm, (GoUintptr)info, (GoUintptr)newcomm);
+}
+
+#pragma weak MPI_Comm_free = PMPI_Comm_free
+int PMPI_Comm_free(MPI_Comm *comm)
+{
+	return weft_CommFree((GoUintptr)comm);
 }
 
 #pragma weak MPI_Comm_free_keyval = PMPI_Comm_free_keyval
@@ -64,6 +124,56 @@ int PMPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 	return weft_CommGetErrhandler((GoUintptr)comm, (GoUintptr)errhandler);
 }
 
+#pragma weak MPI_Comm_get_info = PMPI_Comm_get_info
+int PMPI_Comm_get_info(MPI_Comm comm, MPI_Info *info_used)
+{
+	return weft_CommGetInfo((GoUintptr)comm, (GoUintptr)info_used);
+}
+
+#pragma weak MPI_Comm_get_name = PMPI_Comm_get_name
+int PMPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
+{
+	return weft_CommGetName((GoUintptr)comm, (GoUintptr)comm_name, (GoUintptr)resultlen);
+}
+
+#pragma weak MPI_Comm_get_parent = PMPI_Comm_get_parent
+int PMPI_Comm_get_parent(MPI_Comm *parent)
+{
+	return weft_CommGetParent((GoUintptr)parent);
+}
+
+#pragma weak MPI_Comm_group = PMPI_Comm_group
+int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group)
+{
+	return weft_CommGroup((GoUintptr)comm, (GoUintptr)group);
+}
+
+#pragma weak MPI_Comm_join = PMPI_Comm_join
+int PMPI_Comm_join(int fd, MPI_Comm *intercomm)
+{
+	return weft_CommJoin(fd, (GoUintptr)intercomm);
+}
+
+#pragma weak MPI_Comm_rank = PMPI_Comm_rank
+int PMPI_Comm_rank(MPI_Comm comm, int *rank)
+{
+	int value;
+	if (rank && weft_cached(weft_comm_ranks, (uintptr_t)comm, &value)) return *rank = value, MPI_SUCCESS;
+	return weft_CommRank((GoUintptr)comm, (GoUintptr)rank);
+}
+
+#pragma weak MPI_Comm_remote_group = PMPI_Comm_remote_group
+int PMPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
+{
+	return weft_CommRemoteGroup((GoUintptr)comm, (GoUintptr)group);
+}
+
+#pragma weak MPI_Comm_remote_size = PMPI_Comm_remote_size
+int PMPI_Comm_remote_size(MPI_Comm comm, int *size)
+{
+	return weft_CommRemoteSize((GoUintptr)comm, (GoUintptr)size);
+}
+
 #pragma weak MPI_Comm_set_attr = PMPI_Comm_set_attr
 int PMPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void *attribute_val)
 {
@@ -74,6 +184,152 @@ int PMPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void *attribute_val)
 int PMPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
 {
 	return weft_CommSetErrhandler((GoUintptr)comm, (GoUintptr)errhandler);
+}
+
+#pragma weak MPI_Comm_set_info = PMPI_Comm_set_info
+int PMPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
+{
+	return weft_CommSetInfo((GoUintptr)comm, (GoUintptr)info);
+}
+
+#pragma weak MPI_Comm_set_name = PMPI_Comm_set_name
+int PMPI_Comm_set_name(MPI_Comm comm, const char *comm_name)
+{
+	return weft_CommSetName((GoUintptr)comm, (GoUintptr)comm_name);
+}
+
+#pragma weak MPI_Comm_size = PMPI_Comm_size
+int PMPI_Comm_size(MPI_Comm comm, int *size)
+{
+	int value;
+	if (size && weft_cached(weft_comm_sizes, (uintptr_t)comm, &value)) return *size = value, MPI_SUCCESS;
+	return weft_CommSize((GoUintptr)comm, (GoUintptr)size);
+}
+
+#pragma weak MPI_Comm_spawn = PMPI_Comm_spawn
+int PMPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *intercomm, int *array_of_errcodes)
+{
+	return weft_CommSpawn((GoUintptr)command, (GoUintptr)argv, maxprocs, (GoUintptr)info, root, (GoUintptr)comm, (GoUintptr)intercomm, (GoUintptr)array_of_errcodes);
+}
+
+#pragma weak MPI_Comm_spawn_multiple = PMPI_Comm_spawn_multiple
+int PMPI_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[], const int array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm *intercomm, int *array_of_errcodes)
+{
+	return weft_CommSpawnMultiple(count, (GoUintptr)array_of_commands, (GoUintptr)array_of_argv, (GoUintptr)array_of_maxprocs, (GoUintptr)array_of_info, root, (GoUintptr)comm, (GoUintptr)intercomm, (GoUintptr)array_of_errcodes);
+}
+
+#pragma weak MPI_Comm_split = PMPI_Comm_split
+int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
+{
+	return weft_CommSplit((GoUintptr)comm, color, key, (GoUintptr)newcomm);
+}
+
+#pragma weak MPI_Comm_split_type = PMPI_Comm_split_type
+int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm)
+{
+	return weft_CommSplitType((GoUintptr)comm, split_type, key, (GoUintptr)info, (GoUintptr)newcomm);
+}
+
+#pragma weak MPI_Comm_test_inter = PMPI_Comm_test_inter
+int PMPI_Comm_test_inter(MPI_Comm comm, int *flag)
+{
+	return weft_CommTestInter((GoUintptr)comm, (GoUintptr)flag);
+}
+
+#pragma weak MPI_Group_compare = PMPI_Group_compare
+int PMPI_Group_compare(MPI_Group group1, MPI_Group group2, int *result)
+{
+	return weft_GroupCompare((GoUintptr)group1, (GoUintptr)group2, (GoUintptr)result);
+}
+
+#pragma weak MPI_Group_difference = PMPI_Group_difference
+int PMPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
+{
+	return weft_GroupDifference((GoUintptr)group1, (GoUintptr)group2, (GoUintptr)newgroup);
+}
+
+#pragma weak MPI_Group_excl = PMPI_Group_excl
+int PMPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
+{
+	return weft_GroupExcl((GoUintptr)group, n, (GoUintptr)ranks, (GoUintptr)newgroup);
+}
+
+#pragma weak MPI_Group_free = PMPI_Group_free
+int PMPI_Group_free(MPI_Group *group)
+{
+	return weft_GroupFree((GoUintptr)group);
+}
+
+#pragma weak MPI_Group_from_session_pset = PMPI_Group_from_session_pset
+int PMPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI_Group *newgroup)
+{
+	return weft_GroupFromSessionPset((GoUintptr)session, (GoUintptr)pset_name, (GoUintptr)newgroup);
+}
+
+#pragma weak MPI_Group_incl = PMPI_Group_incl
+int PMPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
+{
+	return weft_GroupIncl((GoUintptr)group, n, (GoUintptr)ranks, (GoUintptr)newgroup);
+}
+
+#pragma weak MPI_Group_intersection = PMPI_Group_intersection
+int PMPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
+{
+	return weft_GroupIntersection((GoUintptr)group1, (GoUintptr)group2, (GoUintptr)newgroup);
+}
+
+#pragma weak MPI_Group_range_excl = PMPI_Group_range_excl
+int PMPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
+{
+	return weft_GroupRangeExcl((GoUintptr)group, n, (GoUintptr)ranges, (GoUintptr)newgroup);
+}
+
+#pragma weak MPI_Group_range_incl = PMPI_Group_range_incl
+int PMPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
+{
+	return weft_GroupRangeIncl((GoUintptr)group, n, (GoUintptr)ranges, (GoUintptr)newgroup);
+}
+
+#pragma weak MPI_Group_rank = PMPI_Group_rank
+int PMPI_Group_rank(MPI_Group group, int *rank)
+{
+	return weft_GroupRank((GoUintptr)group, (GoUintptr)rank);
+}
+
+#pragma weak MPI_Group_size = PMPI_Group_size
+int PMPI_Group_size(MPI_Group group, int *size)
+{
+	return weft_GroupSize((GoUintptr)group, (GoUintptr)size);
+}
+
+#pragma weak MPI_Group_translate_ranks = PMPI_Group_translate_ranks
+int PMPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[])
+{
+	return weft_GroupTranslateRanks((GoUintptr)group1, n, (GoUintptr)ranks1, (GoUintptr)group2, (GoUintptr)ranks2);
+}
+
+#pragma weak MPI_Group_union = PMPI_Group_union
+int PMPI_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
+{
+	return weft_GroupUnion((GoUintptr)group1, (GoUintptr)group2, (GoUintptr)newgroup);
+}
+
+#pragma weak MPI_Intercomm_create = PMPI_Intercomm_create
+int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm *newintercomm)
+{
+	return weft_IntercommCreate((GoUintptr)local_comm, local_leader, (GoUintptr)peer_comm, remote_leader, tag, (GoUintptr)newintercomm);
+}
+
+#pragma weak MPI_Intercomm_create_from_groups = PMPI_Intercomm_create_from_groups
+int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm)
+{
+	return weft_IntercommCreateFromGroups((GoUintptr)local_group, local_leader, (GoUintptr)remote_group, remote_leader, (GoUintptr)stringtag, (GoUintptr)info, (GoUintptr)errhandler, (GoUintptr)newintercomm);
+}
+
+#pragma weak MPI_Intercomm_merge = PMPI_Intercomm_merge
+int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
+{
+	return weft_IntercommMerge((GoUintptr)intercomm, high, (GoUintptr)newintracomm);
 }
 
 #pragma weak MPI_Keyval_create = PMPI_Keyval_create

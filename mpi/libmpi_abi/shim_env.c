@@ -28,6 +28,18 @@ int PMPI_Add_error_string(int errorcode, const char *string)
 	return weft_AddErrorString(errorcode, (GoUintptr)string);
 }
 
+#pragma weak MPI_Alloc_mem = PMPI_Alloc_mem
+int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
+{
+	return weft_AllocMem(size, (GoUintptr)info, (GoUintptr)baseptr);
+}
+
+#pragma weak MPI_Close_port = PMPI_Close_port
+int PMPI_Close_port(const char *port_name)
+{
+	return weft_ClosePort((GoUintptr)port_name);
+}
+
 #pragma weak MPI_Errhandler_free = PMPI_Errhandler_free
 int PMPI_Errhandler_free(MPI_Errhandler *errhandler)
 {
@@ -59,6 +71,12 @@ int PMPI_Finalized(int *flag)
 	return weft_Finalized((GoUintptr)flag);
 }
 
+#pragma weak MPI_Free_mem = PMPI_Free_mem
+int PMPI_Free_mem(void *base)
+{
+	return weft_FreeMem((GoUintptr)base);
+}
+
 #pragma weak MPI_Get_library_version = PMPI_Get_library_version
 int PMPI_Get_library_version(char *version, int *resultlen)
 {
@@ -75,6 +93,72 @@ int PMPI_Get_processor_name(char *name, int *resultlen)
 int PMPI_Get_version(int *version, int *subversion)
 {
 	return weft_GetVersion((GoUintptr)version, (GoUintptr)subversion);
+}
+
+#pragma weak MPI_Info_create = PMPI_Info_create
+int PMPI_Info_create(MPI_Info *info)
+{
+	return weft_InfoCreate((GoUintptr)info);
+}
+
+#pragma weak MPI_Info_create_env = PMPI_Info_create_env
+int PMPI_Info_create_env(int argc, char *argv[], MPI_Info *info)
+{
+	return weft_InfoCreateEnv(argc, (GoUintptr)argv, (GoUintptr)info);
+}
+
+#pragma weak MPI_Info_delete = PMPI_Info_delete
+int PMPI_Info_delete(MPI_Info info, const char *key)
+{
+	return weft_InfoDelete((GoUintptr)info, (GoUintptr)key);
+}
+
+#pragma weak MPI_Info_dup = PMPI_Info_dup
+int PMPI_Info_dup(MPI_Info info, MPI_Info *newinfo)
+{
+	return weft_InfoDup((GoUintptr)info, (GoUintptr)newinfo);
+}
+
+#pragma weak MPI_Info_free = PMPI_Info_free
+int PMPI_Info_free(MPI_Info *info)
+{
+	return weft_InfoFree((GoUintptr)info);
+}
+
+#pragma weak MPI_Info_get = PMPI_Info_get
+int PMPI_Info_get(MPI_Info info, const char *key, int valuelen, char *value, int *flag)
+{
+	return weft_InfoGet((GoUintptr)info, (GoUintptr)key, valuelen, (GoUintptr)value, (GoUintptr)flag);
+}
+
+#pragma weak MPI_Info_get_nkeys = PMPI_Info_get_nkeys
+int PMPI_Info_get_nkeys(MPI_Info info, int *nkeys)
+{
+	return weft_InfoGetNkeys((GoUintptr)info, (GoUintptr)nkeys);
+}
+
+#pragma weak MPI_Info_get_nthkey = PMPI_Info_get_nthkey
+int PMPI_Info_get_nthkey(MPI_Info info, int n, char *key)
+{
+	return weft_InfoGetNthkey((GoUintptr)info, n, (GoUintptr)key);
+}
+
+#pragma weak MPI_Info_get_string = PMPI_Info_get_string
+int PMPI_Info_get_string(MPI_Info info, const char *key, int *buflen, char *value, int *flag)
+{
+	return weft_InfoGetString((GoUintptr)info, (GoUintptr)key, (GoUintptr)buflen, (GoUintptr)value, (GoUintptr)flag);
+}
+
+#pragma weak MPI_Info_get_valuelen = PMPI_Info_get_valuelen
+int PMPI_Info_get_valuelen(MPI_Info info, const char *key, int *valuelen, int *flag)
+{
+	return weft_InfoGetValuelen((GoUintptr)info, (GoUintptr)key, (GoUintptr)valuelen, (GoUintptr)flag);
+}
+
+#pragma weak MPI_Info_set = PMPI_Info_set
+int PMPI_Info_set(MPI_Info info, const char *key, const char *value)
+{
+	return weft_InfoSet((GoUintptr)info, (GoUintptr)key, (GoUintptr)value);
 }
 
 #pragma weak MPI_Init = PMPI_Init
@@ -102,10 +186,28 @@ int PMPI_Is_thread_main(int *flag)
 	return weft_IsThreadMain((GoUintptr)flag);
 }
 
+#pragma weak MPI_Lookup_name = PMPI_Lookup_name
+int PMPI_Lookup_name(const char *service_name, MPI_Info info, char *port_name)
+{
+	return weft_LookupName((GoUintptr)service_name, (GoUintptr)info, (GoUintptr)port_name);
+}
+
+#pragma weak MPI_Open_port = PMPI_Open_port
+int PMPI_Open_port(MPI_Info info, char *port_name)
+{
+	return weft_OpenPort((GoUintptr)info, (GoUintptr)port_name);
+}
+
 #pragma weak MPI_Pcontrol = PMPI_Pcontrol
 int PMPI_Pcontrol(int level, ...)
 {
 	return weft_Pcontrol(level);
+}
+
+#pragma weak MPI_Publish_name = PMPI_Publish_name
+int PMPI_Publish_name(const char *service_name, MPI_Info info, const char *port_name)
+{
+	return weft_PublishName((GoUintptr)service_name, (GoUintptr)info, (GoUintptr)port_name);
 }
 
 #pragma weak MPI_Query_thread = PMPI_Query_thread
@@ -144,16 +246,58 @@ int PMPI_Session_create_errhandler(MPI_Session_errhandler_function *session_errh
 	return weft_SessionCreateErrhandler((GoUintptr)session_errhandler_fn, (GoUintptr)errhandler);
 }
 
+#pragma weak MPI_Session_finalize = PMPI_Session_finalize
+int PMPI_Session_finalize(MPI_Session *session)
+{
+	return weft_SessionFinalize((GoUintptr)session);
+}
+
 #pragma weak MPI_Session_get_errhandler = PMPI_Session_get_errhandler
 int PMPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler *errhandler)
 {
 	return weft_SessionGetErrhandler((GoUintptr)session, (GoUintptr)errhandler);
 }
 
+#pragma weak MPI_Session_get_info = PMPI_Session_get_info
+int PMPI_Session_get_info(MPI_Session session, MPI_Info *info_used)
+{
+	return weft_SessionGetInfo((GoUintptr)session, (GoUintptr)info_used);
+}
+
+#pragma weak MPI_Session_get_nth_pset = PMPI_Session_get_nth_pset
+int PMPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int *pset_len, char *pset_name)
+{
+	return weft_SessionGetNthPset((GoUintptr)session, (GoUintptr)info, n, (GoUintptr)pset_len, (GoUintptr)pset_name);
+}
+
+#pragma weak MPI_Session_get_num_psets = PMPI_Session_get_num_psets
+int PMPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int *npset_names)
+{
+	return weft_SessionGetNumPsets((GoUintptr)session, (GoUintptr)info, (GoUintptr)npset_names);
+}
+
+#pragma weak MPI_Session_get_pset_info = PMPI_Session_get_pset_info
+int PMPI_Session_get_pset_info(MPI_Session session, const char *pset_name, MPI_Info *info)
+{
+	return weft_SessionGetPsetInfo((GoUintptr)session, (GoUintptr)pset_name, (GoUintptr)info);
+}
+
+#pragma weak MPI_Session_init = PMPI_Session_init
+int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
+{
+	return weft_SessionInit((GoUintptr)info, (GoUintptr)errhandler, (GoUintptr)session);
+}
+
 #pragma weak MPI_Session_set_errhandler = PMPI_Session_set_errhandler
 int PMPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler)
 {
 	return weft_SessionSetErrhandler((GoUintptr)session, (GoUintptr)errhandler);
+}
+
+#pragma weak MPI_Unpublish_name = PMPI_Unpublish_name
+int PMPI_Unpublish_name(const char *service_name, MPI_Info info, const char *port_name)
+{
+	return weft_UnpublishName((GoUintptr)service_name, (GoUintptr)info, (GoUintptr)port_name);
 }
 
 #pragma weak MPI_Wtick = PMPI_Wtick

@@ -148,11 +148,17 @@ func (p Procedure) CParams(large bool) []Param {
 	return in
 }
 
+// largeEnvelope are constructors without such a parameter: MPI_Type_get_envelope must
+// tell from the datatype whether a form with MPI_Count has made it (MPI-5.0, 5.1.13).
+var largeEnvelope = []string{"MPI_Type_contiguous", "MPI_Type_vector", "MPI_Type_create_hvector", "MPI_Type_create_hindexed_block",
+	"MPI_Type_create_resized"}
+
 // WantsLarge reports whether Go must be told which form C has called: an array or an
-// output has int elements in one form and 64-bit ones in the other, or a callback
-// has one of two types. MPI_Aint, MPI_Count and MPI_Offset all have 64 bits.
+// output has int elements in one form and 64-bit ones in the other, a callback has
+// one of two types, or the envelope of a datatype differs. MPI_Aint, MPI_Count and
+// MPI_Offset all have 64 bits.
 func (p Procedure) WantsLarge() bool {
-	return p.InC() && slices.ContainsFunc(p.Params, func(q Param) bool {
+	return slices.Contains(largeEnvelope, p.Name) || p.InC() && slices.ContainsFunc(p.Params, func(q Param) bool {
 		k := kinds[q.Kind]
 		return k.Small == "int" && k.Large != "int" && q.Memory() || q.Kind == "POLYFUNCTION"
 	})
