@@ -37,7 +37,8 @@ func AllocMem(size int, info Handle, baseptr uintptr) int {
 	if s := hints[infoAlignment]; s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil || n <= 0 || n > mpi.MaxAlignment || n&(n-1) != 0 {
-			return fail(proc, argError(abi.ErrInfoValue, infoAlignment, s, "is no power of 2 up to "+strconv.Itoa(mpi.MaxAlignment)))
+			return fail(proc, argError(abi.ErrInfoValue, infoAlignment, s,
+				"is no power of 2 up to "+strconv.Itoa(mpi.MaxAlignment)))
 		}
 		align = max(align, n)
 	}

@@ -196,7 +196,8 @@ func (a *attributes) deleteAttr(h Handle, scope keyScope, number int) error {
 
 // getAttr stores the value of an attribute and whether there is one. predefined returns that of a
 // predefined key.
-func (a *attributes) getAttr(scope keyScope, number int, value, flag uintptr, predefined func(key int) (uintptr, bool)) error {
+func (a *attributes) getAttr(scope keyScope, number int, value, flag uintptr,
+	predefined func(key int) (uintptr, bool)) error {
 	if value == 0 || flag == 0 {
 		return nullError("attribute_val or flag")
 	}

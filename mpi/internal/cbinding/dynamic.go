@@ -73,7 +73,8 @@ func rooted(comm Handle, root int, newcomm uintptr) (c *communicator, isRoot boo
 }
 
 // CommSpawn is MPI_Comm_spawn.
-func CommSpawn(command, argv uintptr, maxprocs int, info Handle, root int, comm Handle, intercomm, errcodes uintptr) int {
+func CommSpawn(command, argv uintptr, maxprocs int, info Handle, root int, comm Handle,
+	intercomm, errcodes uintptr) int {
 	const proc = "MPI_Comm_spawn"
 	c, isRoot, err := rooted(comm, root, intercomm)
 	if c == nil {
@@ -173,7 +174,9 @@ func (c *communicator) spawn(cmds []mpi.Command, bad error, root int, intercomm,
 	if errcodes != abi.ErrcodesIgnore {
 		var each *mpi.SpawnError
 		errors.As(err, &each)
-		for i, code := range array[int32](errcodes, n) {
+		codes := array[int32](errcodes, n)
+		for i := range codes {
+			var code int32
 			switch {
 			case each != nil && i < len(each.Errs):
 				code = int32(codeOf(each.Errs[i]))
@@ -184,7 +187,7 @@ func (c *communicator) spawn(cmds []mpi.Command, bad error, root int, intercomm,
 			default: // not started, by the hint "soft"
 				code = abi.ErrSpawn
 			}
-			array[int32](errcodes, n)[i] = code
+			codes[i] = code
 		}
 	}
 	if bad != nil {
@@ -232,16 +235,18 @@ func ClosePort(port uintptr) int {
 
 // CommAccept is MPI_Comm_accept.
 func CommAccept(port uintptr, info Handle, root int, comm Handle, newcomm uintptr) int {
-	return meet("MPI_Comm_accept", port, info, root, comm, newcomm, func(c *mpi.Comm, name string, _ mpi.Info) (*mpi.Comm, error) {
-		return c.Accept(background, name, root)
-	})
+	return meet("MPI_Comm_accept", port, info, root, comm, newcomm,
+		func(c *mpi.Comm, name string, _ mpi.Info) (*mpi.Comm, error) {
+			return c.Accept(background, name, root)
+		})
 }
 
 // CommConnect is MPI_Comm_connect.
 func CommConnect(port uintptr, info Handle, root int, comm Handle, newcomm uintptr) int {
-	return meet("MPI_Comm_connect", port, info, root, comm, newcomm, func(c *mpi.Comm, name string, hints mpi.Info) (*mpi.Comm, error) {
-		return c.Connect(background, name, root, hints)
-	})
+	return meet("MPI_Comm_connect", port, info, root, comm, newcomm,
+		func(c *mpi.Comm, name string, hints mpi.Info) (*mpi.Comm, error) {
+			return c.Connect(background, name, root, hints)
+		})
 }
 
 func meet(proc string, port uintptr, info Handle, root int, comm Handle, newcomm uintptr,
@@ -284,7 +289,8 @@ func UnpublishName(service uintptr, info Handle, port uintptr) int {
 	})
 }
 
-func named(proc string, service uintptr, info Handle, port uintptr, f func(w *mpi.World, service, port string) error) int {
+func named(proc string, service uintptr, info Handle, port uintptr,
+	f func(w *mpi.World, service, port string) error) int {
 	w, err := needWorld()
 	if err != nil {
 		return fail(proc, err)

@@ -120,10 +120,8 @@ func (o *object) errhandler() *errhandler {
 // die ends the job because of an error that no handler returns. It does not return.
 func (o *object) die(code int, message string) {
 	text := fmt.Sprintf("fatal error on %v: %s: %s", o, classText(code), message)
-	rank := ""
 	if w := theWorld(); w != nil {
-		rank = fmt.Sprintf(" [rank %d]", w.Rank())
-		fmt.Fprintf(os.Stderr, "weft%s: %s\n", rank, text)
+		fmt.Fprintf(os.Stderr, "weft [rank %d]: %s\n", w.Rank(), text)
 		w.Abort(exitCode(code), text)
 	} else {
 		fmt.Fprintf(os.Stderr, "weft: %s\n", text)

@@ -179,7 +179,8 @@ func GroupExcl(group Handle, n int, ranks, newgroup uintptr) int {
 }
 
 // pickRanges stores the group of, or without, the members of ranges: triples of first, last and stride.
-func pickRanges(proc string, from Handle, n int, ranges, newgroup uintptr, f func(mpi.Group, ...mpi.Range) (mpi.Group, error)) int {
+func pickRanges(proc string, from Handle, n int, ranges, newgroup uintptr,
+	f func(mpi.Group, ...mpi.Range) (mpi.Group, error)) int {
 	g, err := groupOf(from)
 	if err != nil {
 		return fail(proc, err)

@@ -240,8 +240,8 @@ func CommCreateFromGroup(group Handle, stringtag uintptr, info, handler Handle, 
 }
 
 // IntercommCreateFromGroups is MPI_Intercomm_create_from_groups. The remote group counts at the leader.
-func IntercommCreateFromGroups(localGroup Handle, localLeader int, remoteGroup Handle, remoteLeader int, stringtag uintptr,
-	info, handler Handle, newcomm uintptr) int {
+func IntercommCreateFromGroups(localGroup Handle, localLeader int, remoteGroup Handle, remoteLeader int,
+	stringtag uintptr, info, handler Handle, newcomm uintptr) int {
 	return fromGroup("MPI_Intercomm_create_from_groups", handler, func(e *errhandler) error {
 		g, err := groupOf(localGroup)
 		if err != nil {
