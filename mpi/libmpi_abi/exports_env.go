@@ -8,6 +8,42 @@ import "C"
 
 import "github.com/weftstack/weft/mpi/internal/cbinding"
 
+//export weft_AbiGetFortranBooleans
+func weft_AbiGetFortranBooleans(p_logical_size int, p_logical_true uintptr, p_logical_false uintptr, p_is_set uintptr) (code int32) {
+	defer recovered("MPI_Abi_get_fortran_booleans", &code)
+	return int32(cbinding.AbiGetFortranBooleans(p_logical_size, p_logical_true, p_logical_false, p_is_set))
+}
+
+//export weft_AbiGetFortranInfo
+func weft_AbiGetFortranInfo(p_info uintptr) (code int32) {
+	defer recovered("MPI_Abi_get_fortran_info", &code)
+	return int32(cbinding.AbiGetFortranInfo(p_info))
+}
+
+//export weft_AbiGetInfo
+func weft_AbiGetInfo(p_info uintptr) (code int32) {
+	defer recovered("MPI_Abi_get_info", &code)
+	return int32(cbinding.AbiGetInfo(p_info))
+}
+
+//export weft_AbiGetVersion
+func weft_AbiGetVersion(p_abi_major uintptr, p_abi_minor uintptr) (code int32) {
+	defer recovered("MPI_Abi_get_version", &code)
+	return int32(cbinding.AbiGetVersion(p_abi_major, p_abi_minor))
+}
+
+//export weft_AbiSetFortranBooleans
+func weft_AbiSetFortranBooleans(p_logical_size int, p_logical_true uintptr, p_logical_false uintptr) (code int32) {
+	defer recovered("MPI_Abi_set_fortran_booleans", &code)
+	return int32(cbinding.AbiSetFortranBooleans(p_logical_size, p_logical_true, p_logical_false))
+}
+
+//export weft_AbiSetFortranInfo
+func weft_AbiSetFortranInfo(p_info uintptr) (code int32) {
+	defer recovered("MPI_Abi_set_fortran_info", &code)
+	return int32(cbinding.AbiSetFortranInfo(cbinding.Handle(p_info)))
+}
+
 //export weft_Abort
 func weft_Abort(p_comm uintptr, p_errorcode int) (code int32) {
 	defer recovered("MPI_Abort", &code)
@@ -78,6 +114,12 @@ func weft_Finalized(p_flag uintptr) (code int32) {
 func weft_FreeMem(p_base uintptr) (code int32) {
 	defer recovered("MPI_Free_mem", &code)
 	return int32(cbinding.FreeMem(p_base))
+}
+
+//export weft_GetHwResourceInfo
+func weft_GetHwResourceInfo(p_hw_info uintptr) (code int32) {
+	defer recovered("MPI_Get_hw_resource_info", &code)
+	return int32(cbinding.GetHwResourceInfo(p_hw_info))
 }
 
 //export weft_GetLibraryVersion

@@ -4,6 +4,42 @@
 
 #include "shim.h"
 
+#pragma weak MPI_Abi_get_fortran_booleans = PMPI_Abi_get_fortran_booleans
+int PMPI_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *logical_false, int *is_set)
+{
+	return weft_AbiGetFortranBooleans(logical_size, (GoUintptr)logical_true, (GoUintptr)logical_false, (GoUintptr)is_set);
+}
+
+#pragma weak MPI_Abi_get_fortran_info = PMPI_Abi_get_fortran_info
+int PMPI_Abi_get_fortran_info(MPI_Info *info)
+{
+	return weft_AbiGetFortranInfo((GoUintptr)info);
+}
+
+#pragma weak MPI_Abi_get_info = PMPI_Abi_get_info
+int PMPI_Abi_get_info(MPI_Info *info)
+{
+	return weft_AbiGetInfo((GoUintptr)info);
+}
+
+#pragma weak MPI_Abi_get_version = PMPI_Abi_get_version
+int PMPI_Abi_get_version(int *abi_major, int *abi_minor)
+{
+	return weft_AbiGetVersion((GoUintptr)abi_major, (GoUintptr)abi_minor);
+}
+
+#pragma weak MPI_Abi_set_fortran_booleans = PMPI_Abi_set_fortran_booleans
+int PMPI_Abi_set_fortran_booleans(int logical_size, void *logical_true, void *logical_false)
+{
+	return weft_AbiSetFortranBooleans(logical_size, (GoUintptr)logical_true, (GoUintptr)logical_false);
+}
+
+#pragma weak MPI_Abi_set_fortran_info = PMPI_Abi_set_fortran_info
+int PMPI_Abi_set_fortran_info(MPI_Info info)
+{
+	return weft_AbiSetFortranInfo((GoUintptr)info);
+}
+
 #pragma weak MPI_Abort = PMPI_Abort
 int PMPI_Abort(MPI_Comm comm, int errorcode)
 {
@@ -75,6 +111,12 @@ int PMPI_Finalized(int *flag)
 int PMPI_Free_mem(void *base)
 {
 	return weft_FreeMem((GoUintptr)base);
+}
+
+#pragma weak MPI_Get_hw_resource_info = PMPI_Get_hw_resource_info
+int PMPI_Get_hw_resource_info(MPI_Info *hw_info)
+{
+	return weft_GetHwResourceInfo((GoUintptr)hw_info);
 }
 
 #pragma weak MPI_Get_library_version = PMPI_Get_library_version
