@@ -42,9 +42,9 @@ func Sources() ([]Source, error) {
 		Source{"mpif.h", include(), false},
 		Source{"mpi_constants.f90", constantsModule(), true},
 		Source{"mpi_sizeof.f90", sizeofModule(), true},
+		Source{"mpi_types.f90", typesModule(), true},
 		Source{"mpi.f90", f90Module(), true},
-		Source{"mpi_f08_types.f90", typesModule(), true},
-		Source{"mpi_f08_callbacks.f90", callbacksModule(), true},
+		Source{"mpi_callbacks.f90", callbacksModule(), true},
 		Source{"mpi_f08.f90", f08Module(), true},
 	), nil
 }

@@ -131,3 +131,23 @@ func TestModulesHaveShortLines(t *testing.T) {
 		}
 	}
 }
+
+// A compiler reads the modules that a file uses, so they are compiled before.
+func TestModulesComeBeforeTheirUses(t *testing.T) {
+	all, err := Sources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled := map[string]bool{}
+	for _, s := range all {
+		if !strings.HasSuffix(s.Name, ".f90") {
+			continue
+		}
+		for _, m := range regexp.MustCompile(`(?m)^    use (mpi\w*)`).FindAllStringSubmatch(s.Text, -1) {
+			if !compiled[m[1]] {
+				t.Errorf("%s uses module %s, which comes later", s.Name, m[1])
+			}
+		}
+		compiled[regexp.MustCompile(`(?m)^module (\w+)`).FindStringSubmatch(s.Text)[1]] = true
+	}
+}

@@ -1,11 +1,21 @@
 /* Special variables, handles and strings of Fortran. */
 #include "fortran.h"
 
-int mpi_weft_bottom_ = 0, mpi_weft_in_place_ = 0, mpi_weft_buffer_automatic_ = 0;
-int mpi_weft_status_ignore_[MPI_F_STATUS_SIZE] = {0}, mpi_weft_statuses_ignore_[MPI_F_STATUS_SIZE] = {0};
-MPI_Status mpi_weft_f08_status_ignore_ = {0}, mpi_weft_f08_statuses_ignore_[1] = {{0}};
-int mpi_weft_errcodes_ignore_[1] = {0}, mpi_weft_unweighted_[1] = {0}, mpi_weft_weights_empty_[1] = {0};
-char mpi_weft_argv_null_[1] = {' '}, mpi_weft_argvs_null_[1] = {' '};
+/* Fortran aligns common blocks to 16 bytes. */
+#define SPECIAL __attribute__((aligned(16)))
+
+int mpi_weft_bottom_ SPECIAL = 0;
+int mpi_weft_in_place_ SPECIAL = 0;
+int mpi_weft_buffer_automatic_ SPECIAL = 0;
+int mpi_weft_status_ignore_[MPI_F_STATUS_SIZE] SPECIAL = {0};
+int mpi_weft_statuses_ignore_[MPI_F_STATUS_SIZE] SPECIAL = {0};
+MPI_Status mpi_weft_f08_status_ignore_ SPECIAL = {0};
+MPI_Status mpi_weft_f08_statuses_ignore_[1] SPECIAL = {{0}};
+int mpi_weft_errcodes_ignore_[1] SPECIAL = {0};
+int mpi_weft_unweighted_[1] SPECIAL = {0};
+int mpi_weft_weights_empty_[1] SPECIAL = {0};
+char mpi_weft_argv_null_[1] SPECIAL = {' '};
+char mpi_weft_argvs_null_[1] SPECIAL = {' '};
 
 /* A negative or huge n leaves no array: C then finds the length or the pointer wrong. */
 void weft_handles(struct weft_handles *h, const int *integers, int64_t n) {
