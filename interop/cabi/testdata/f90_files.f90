@@ -5,14 +5,15 @@ program f90_files
     integer :: ierr, rank, size, fh, st(MPI_STATUS_SIZE), n, i, etype, filetype, every, amode, request, class
     integer :: values(8), back(8)
     integer(MPI_OFFSET_KIND) :: offset, disp, length
-    character(len=64) :: name
+    character(len=400) :: name
     character(len=20) :: datarep
 
     call MPI_Init(ierr)
     call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
     call MPI_Comm_size(MPI_COMM_WORLD, size, ierr)
-    call get_command_argument(1, name)
-    if (name == "") name = "f90_files.data"
+    call get_environment_variable("TMPDIR", name)
+    if (name == "") name = "/tmp"
+    name = trim(name)//"/f90_files.data"
     values = [(100 * rank + i, i=1, 8)]
 
     ! blanks behind the name are not part of it
