@@ -1,40 +1,12 @@
 package cbinding
 
 import (
-	"sync/atomic"
-
 	"github.com/weftstack/weft/mpi"
 	"github.com/weftstack/weft/mpi/internal/abi"
 )
 
 // lowestAddress is below all memory that a program may have: the first page is never mapped.
 const lowestAddress = 4096
-
-// A datatype is an MPI_Datatype.
-type datatype struct {
-	*mpi.Datatype
-	handle     Handle
-	predefined bool
-	committed  atomic.Bool // also of predefined ones
-	attrs      attributes
-}
-
-// typeOf returns the datatype of a handle, whether or not it is committed.
-func typeOf(h Handle) (*datatype, error) {
-	if t := types.get(h); t != nil {
-		return t, nil
-	}
-	return nil, types.missing(h)
-}
-
-// committedType returns the datatype of a handle that a communication call gets.
-func committedType(h Handle) (*datatype, error) {
-	t, err := typeOf(h)
-	if err == nil && !t.committed.Load() {
-		return nil, argError(abi.ErrType, "datatype", t.Datatype, "is not committed")
-	}
-	return t, err
-}
 
 // bufferOf returns what C calls a buffer, a count and a datatype. buf may be MPI_BOTTOM, which is the
 // null pointer; callers deal with MPI_IN_PLACE.

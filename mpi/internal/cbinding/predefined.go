@@ -15,9 +15,10 @@ func init() {
 			if err != nil {
 				panic(fmt.Sprintf("mpi: %s: %v", n.Name, err)) // the table of predefined datatypes is wrong
 			}
-			d := &datatype{Datatype: t, handle: Handle(n.ABI), predefined: true}
+			d := &datatype{Datatype: t, handle: Handle(n.ABI), predefined: true, made: recipe{combiner: abi.CombinerNamed}}
 			d.committed.Store(true)
 			types.set(d.handle, d)
+			CacheType(d.handle, t.Size())
 		}
 		groups.set(abi.GroupEmpty, &group{})
 	})
