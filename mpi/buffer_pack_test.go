@@ -59,7 +59,7 @@ func TestBufferPack(t *testing.T) {
 	}
 	bad := Items(mem, -1, item)
 	for _, err := range []error{
-		errorOf(bad.AppendPacked(nil)), errorOf(bad.Unpack(nil)), errorOf(bad.AppendExternal(nil)), errorOf(bad.UnpackExternal(nil)),
+		refusal(bad.AppendPacked(nil)), refusal(bad.Unpack(nil)), refusal(bad.AppendExternal(nil)), refusal(bad.UnpackExternal(nil)),
 	} {
 		if !errors.Is(err, ErrDatatype) {
 			t.Errorf("a bad buffer: %v, want %v", err, ErrDatatype)
@@ -67,4 +67,4 @@ func TestBufferPack(t *testing.T) {
 	}
 }
 
-func errorOf[T any](_ T, err error) error { return err }
+func refusal[T any](_ T, err error) error { return err }
