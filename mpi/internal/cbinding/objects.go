@@ -14,6 +14,7 @@ type object struct {
 	what    objectKind
 	handler atomic.Pointer[errhandler] // nil: MPI_ERRORS_ARE_FATAL
 	attrs   attributes
+	bsend   atomic.Pointer[bsendBuffer] // that the program has attached; nil: none
 }
 
 type objectKind uint8
@@ -57,11 +58,5 @@ func (w *window) predefinedAttr(key int) (uintptr, bool) { return 0, false }
 // A file is an MPI_File.
 type file struct{ object }
 
-// A message is an MPI_Message.
-type message struct{ *mpi.Message }
-
 // An op is an MPI_Op.
 type op struct{ handle Handle }
-
-// A request is an MPI_Request.
-type request struct{ handle Handle }

@@ -1,0 +1,143 @@
+package cbinding
+
+import (
+	"github.com/weftstack/weft/mpi"
+)
+
+// A message that a call receives: from a source of c, with a tag.
+type incoming struct {
+	c           *communicator
+	b           mpi.Buffer
+	source, tag int
+}
+
+// recv checks the arguments of a call that receives.
+func recv(buf uintptr, count int, datatype Handle, source, tag int, comm Handle) (m incoming, err error) {
+	if m.c, err = commOf(comm); err != nil {
+		return m, err
+	}
+	if m.b, err = bufferOf(buf, count, datatype); err != nil {
+		return m, err
+	}
+	err = m.from(source, tag)
+	return m, err
+}
+
+// from checks from where a message is received.
+func (m *incoming) from(source, tag int) (err error) {
+	if m.source, err = m.c.source("source", source); err == nil {
+		m.tag, err = sourceTag("tag", tag)
+	}
+	return err
+}
+
+// Recv is MPI_Recv.
+func Recv(buf uintptr, count int, datatype Handle, source, tag int, comm Handle, status uintptr) int {
+	m, err := recv(buf, count, datatype, source, tag, comm)
+	if err == nil {
+		var st mpi.Status
+		st, err = m.c.Recv(background, m.b, m.source, m.tag)
+		setStatus(status, st)
+	}
+	if err != nil {
+		return doneOf(m.c.obj(), "MPI_Recv", err)
+	}
+	return 0
+}
+
+// Irecv is MPI_Irecv.
+func Irecv(buf uintptr, count int, datatype Handle, source, tag int, comm Handle, request uintptr) int {
+	const proc = "MPI_Irecv"
+	m, err := recv(buf, count, datatype, source, tag, comm)
+	if err == nil {
+		err = out("request", request)
+	}
+	if err != nil {
+		return doneOf(m.c.obj(), proc, err)
+	}
+	r, err := m.c.Irecv(m.b, m.source, m.tag)
+	return m.c.newMessage(proc, request, r, err)
+}
+
+// RecvInit is MPI_Recv_init.
+func RecvInit(buf uintptr, count int, datatype Handle, source, tag int, comm Handle, request uintptr) int {
+	const proc = "MPI_Recv_init"
+	m, err := recv(buf, count, datatype, source, tag, comm)
+	if err == nil {
+		err = out("request", request)
+	}
+	if err != nil {
+		return doneOf(m.c.obj(), proc, err)
+	}
+	p, err := m.c.RecvInit(m.b, m.source, m.tag)
+	return m.c.persistentMessage(proc, request, p, err)
+}
+
+// Sendrecv is MPI_Sendrecv.
+func Sendrecv(sendbuf uintptr, sendcount int, sendtype Handle, dest, sendtag int, recvbuf uintptr, recvcount int,
+	recvtype Handle, source, recvtag int, comm Handle, status uintptr) int {
+	s, r, err := both(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm)
+	if err == nil {
+		var st mpi.Status
+		st, err = s.c.Sendrecv(background, s.b, s.rank, s.tag, r.b, r.source, r.tag)
+		setStatus(status, st)
+	}
+	if err != nil {
+		return doneOf(s.c.obj(), "MPI_Sendrecv", err)
+	}
+	return 0
+}
+
+// both checks the arguments of a call that sends and receives.
+func both(sendbuf uintptr, sendcount int, sendtype Handle, dest, sendtag int, recvbuf uintptr, recvcount int,
+	recvtype Handle, source, recvtag int, comm Handle) (s outgoing, r incoming, err error) {
+	if s, err = send(sendbuf, sendcount, sendtype, dest, sendtag, comm); err == nil {
+		r, err = recv(recvbuf, recvcount, recvtype, source, recvtag, comm)
+	}
+	return s, r, err
+}
+
+// SendrecvReplace is MPI_Sendrecv_replace.
+func SendrecvReplace(buf uintptr, count int, datatype Handle, dest, sendtag, source, recvtag int, comm Handle,
+	status uintptr) int {
+	s, r, err := both(buf, count, datatype, dest, sendtag, buf, count, datatype, source, recvtag, comm)
+	if err == nil {
+		var st mpi.Status
+		st, err = s.c.SendrecvReplace(background, s.b, s.rank, s.tag, r.source, r.tag)
+		setStatus(status, st)
+	}
+	if err != nil {
+		return doneOf(s.c.obj(), "MPI_Sendrecv_replace", err)
+	}
+	return 0
+}
+
+// Isendrecv is MPI_Isendrecv.
+func Isendrecv(sendbuf uintptr, sendcount int, sendtype Handle, dest, sendtag int, recvbuf uintptr, recvcount int,
+	recvtype Handle, source, recvtag int, comm Handle, request uintptr) int {
+	const proc = "MPI_Isendrecv"
+	s, r, err := both(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm)
+	if err == nil {
+		err = out("request", request)
+	}
+	if err != nil {
+		return doneOf(s.c.obj(), proc, err)
+	}
+	q, err := s.c.Isendrecv(s.b, s.rank, s.tag, r.b, r.source, r.tag)
+	return s.c.newRequest(proc, request, q, err)
+}
+
+// IsendrecvReplace is MPI_Isendrecv_replace.
+func IsendrecvReplace(buf uintptr, count int, datatype Handle, dest, sendtag, source, recvtag int, comm Handle,
+	request uintptr) int {
+	const proc = "MPI_Isendrecv_replace"
+	s, r, err := both(buf, count, datatype, dest, sendtag, buf, count, datatype, source, recvtag, comm)
+	if err == nil {
+		err = out("request", request)
+	}
+	if err != nil {
+		return doneOf(s.c.obj(), proc, err)
+	}
+	q, err := s.c.IsendrecvReplace(s.b, s.rank, s.tag, r.source, r.tag)
+	return s.c.newRequest(proc, request, q, err)
+}
