@@ -248,6 +248,12 @@ func weft_Pcontrol(p_level int) (code int32) {
 	return int32(cbinding.Pcontrol(p_level))
 }
 
+//export weft_Probe
+func weft_Probe(p_source int, p_tag int, p_comm uintptr, p_status uintptr) (code int32) {
+	defer recovered("MPI_Probe", &code)
+	return int32(cbinding.Probe(p_source, p_tag, cbinding.Handle(p_comm), p_status))
+}
+
 //export weft_PublishName
 func weft_PublishName(p_service_name uintptr, p_info uintptr, p_port_name uintptr) (code int32) {
 	defer recovered("MPI_Publish_name", &code)
@@ -258,6 +264,18 @@ func weft_PublishName(p_service_name uintptr, p_info uintptr, p_port_name uintpt
 func weft_QueryThread(p_provided uintptr) (code int32) {
 	defer recovered("MPI_Query_thread", &code)
 	return int32(cbinding.QueryThread(p_provided))
+}
+
+//export weft_Recv
+func weft_Recv(p_buf uintptr, p_count int, p_datatype uintptr, p_source int, p_tag int, p_comm uintptr, p_status uintptr) (code int32) {
+	defer recovered("MPI_Recv", &code)
+	return int32(cbinding.Recv(p_buf, p_count, cbinding.Handle(p_datatype), p_source, p_tag, cbinding.Handle(p_comm), p_status))
+}
+
+//export weft_RecvInit
+func weft_RecvInit(p_buf uintptr, p_count int, p_datatype uintptr, p_source int, p_tag int, p_comm uintptr, p_request uintptr) (code int32) {
+	defer recovered("MPI_Recv_init", &code)
+	return int32(cbinding.RecvInit(p_buf, p_count, cbinding.Handle(p_datatype), p_source, p_tag, cbinding.Handle(p_comm), p_request))
 }
 
 //export weft_RemoveErrorClass
@@ -276,6 +294,24 @@ func weft_RemoveErrorCode(p_errorcode int) (code int32) {
 func weft_RemoveErrorString(p_errorcode int) (code int32) {
 	defer recovered("MPI_Remove_error_string", &code)
 	return int32(cbinding.RemoveErrorString(p_errorcode))
+}
+
+//export weft_Send
+func weft_Send(p_buf uintptr, p_count int, p_datatype uintptr, p_dest int, p_tag int, p_comm uintptr) (code int32) {
+	defer recovered("MPI_Send", &code)
+	return int32(cbinding.Send(p_buf, p_count, cbinding.Handle(p_datatype), p_dest, p_tag, cbinding.Handle(p_comm)))
+}
+
+//export weft_SendInit
+func weft_SendInit(p_buf uintptr, p_count int, p_datatype uintptr, p_dest int, p_tag int, p_comm uintptr, p_request uintptr) (code int32) {
+	defer recovered("MPI_Send_init", &code)
+	return int32(cbinding.SendInit(p_buf, p_count, cbinding.Handle(p_datatype), p_dest, p_tag, cbinding.Handle(p_comm), p_request))
+}
+
+//export weft_SendrecvReplace
+func weft_SendrecvReplace(p_buf uintptr, p_count int, p_datatype uintptr, p_dest int, p_sendtag int, p_source int, p_recvtag int, p_comm uintptr, p_status uintptr) (code int32) {
+	defer recovered("MPI_Sendrecv_replace", &code)
+	return int32(cbinding.SendrecvReplace(p_buf, p_count, cbinding.Handle(p_datatype), p_dest, p_sendtag, p_source, p_recvtag, cbinding.Handle(p_comm), p_status))
 }
 
 //export weft_SessionCallErrhandler

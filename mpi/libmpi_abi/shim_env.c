@@ -246,6 +246,12 @@ int PMPI_Pcontrol(int level, ...)
 	return weft_Pcontrol(level);
 }
 
+#pragma weak MPI_Probe = PMPI_Probe
+int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+	return weft_Probe(source, tag, (GoUintptr)comm, (GoUintptr)status);
+}
+
 #pragma weak MPI_Publish_name = PMPI_Publish_name
 int PMPI_Publish_name(const char *service_name, MPI_Info info, const char *port_name)
 {
@@ -256,6 +262,30 @@ int PMPI_Publish_name(const char *service_name, MPI_Info info, const char *port_
 int PMPI_Query_thread(int *provided)
 {
 	return weft_QueryThread((GoUintptr)provided);
+}
+
+#pragma weak MPI_Recv = PMPI_Recv
+int PMPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+	return weft_Recv((GoUintptr)buf, count, (GoUintptr)datatype, source, tag, (GoUintptr)comm, (GoUintptr)status);
+}
+
+#pragma weak MPI_Recv_c = PMPI_Recv_c
+int PMPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+	return weft_Recv((GoUintptr)buf, count, (GoUintptr)datatype, source, tag, (GoUintptr)comm, (GoUintptr)status);
+}
+
+#pragma weak MPI_Recv_init = PMPI_Recv_init
+int PMPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_RecvInit((GoUintptr)buf, count, (GoUintptr)datatype, source, tag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Recv_init_c = PMPI_Recv_init_c
+int PMPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_RecvInit((GoUintptr)buf, count, (GoUintptr)datatype, source, tag, (GoUintptr)comm, (GoUintptr)request);
 }
 
 #pragma weak MPI_Remove_error_class = PMPI_Remove_error_class
@@ -274,6 +304,42 @@ int PMPI_Remove_error_code(int errorcode)
 int PMPI_Remove_error_string(int errorcode)
 {
 	return weft_RemoveErrorString(errorcode);
+}
+
+#pragma weak MPI_Send = PMPI_Send
+int PMPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	return weft_Send((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Send_c = PMPI_Send_c
+int PMPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	return weft_Send((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Send_init = PMPI_Send_init
+int PMPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_SendInit((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Send_init_c = PMPI_Send_init_c
+int PMPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_SendInit((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Sendrecv_replace = PMPI_Sendrecv_replace
+int PMPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+	return weft_SendrecvReplace((GoUintptr)buf, count, (GoUintptr)datatype, dest, sendtag, source, recvtag, (GoUintptr)comm, (GoUintptr)status);
+}
+
+#pragma weak MPI_Sendrecv_replace_c = PMPI_Sendrecv_replace_c
+int PMPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+	return weft_SendrecvReplace((GoUintptr)buf, count, (GoUintptr)datatype, dest, sendtag, source, recvtag, (GoUintptr)comm, (GoUintptr)status);
 }
 
 #pragma weak MPI_Session_call_errhandler = PMPI_Session_call_errhandler

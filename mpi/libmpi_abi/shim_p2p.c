@@ -3,3 +3,561 @@
 //go:build linux && cgo
 
 #include "shim.h"
+
+#pragma weak MPI_Bsend = PMPI_Bsend
+int PMPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	return weft_Bsend((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Bsend_c = PMPI_Bsend_c
+int PMPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	return weft_Bsend((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Bsend_init = PMPI_Bsend_init
+int PMPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_BsendInit((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Bsend_init_c = PMPI_Bsend_init_c
+int PMPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_BsendInit((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Buffer_attach = PMPI_Buffer_attach
+int PMPI_Buffer_attach(void *buffer, int size)
+{
+	return weft_BufferAttach((GoUintptr)buffer, size);
+}
+
+#pragma weak MPI_Buffer_attach_c = PMPI_Buffer_attach_c
+int PMPI_Buffer_attach_c(void *buffer, MPI_Count size)
+{
+	return weft_BufferAttach((GoUintptr)buffer, size);
+}
+
+#pragma weak MPI_Buffer_detach = PMPI_Buffer_detach
+int PMPI_Buffer_detach(void *buffer_addr, int *size)
+{
+	return weft_BufferDetach((GoUintptr)buffer_addr, (GoUintptr)size, 0);
+}
+
+#pragma weak MPI_Buffer_detach_c = PMPI_Buffer_detach_c
+int PMPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size)
+{
+	return weft_BufferDetach((GoUintptr)buffer_addr, (GoUintptr)size, 1);
+}
+
+#pragma weak MPI_Buffer_flush = PMPI_Buffer_flush
+int PMPI_Buffer_flush(void)
+{
+	return weft_BufferFlush();
+}
+
+#pragma weak MPI_Buffer_iflush = PMPI_Buffer_iflush
+int PMPI_Buffer_iflush(MPI_Request *request)
+{
+	return weft_BufferIflush((GoUintptr)request);
+}
+
+#pragma weak MPI_Cancel = PMPI_Cancel
+int PMPI_Cancel(MPI_Request *request)
+{
+	return weft_Cancel((GoUintptr)request);
+}
+
+#pragma weak MPI_Comm_attach_buffer = PMPI_Comm_attach_buffer
+int PMPI_Comm_attach_buffer(MPI_Comm comm, void *buffer, int size)
+{
+	return weft_CommAttachBuffer((GoUintptr)comm, (GoUintptr)buffer, size);
+}
+
+#pragma weak MPI_Comm_attach_buffer_c = PMPI_Comm_attach_buffer_c
+int PMPI_Comm_attach_buffer_c(MPI_Comm comm, void *buffer, MPI_Count size)
+{
+	return weft_CommAttachBuffer((GoUintptr)comm, (GoUintptr)buffer, size);
+}
+
+#pragma weak MPI_Comm_detach_buffer = PMPI_Comm_detach_buffer
+int PMPI_Comm_detach_buffer(MPI_Comm comm, void *buffer_addr, int *size)
+{
+	return weft_CommDetachBuffer((GoUintptr)comm, (GoUintptr)buffer_addr, (GoUintptr)size, 0);
+}
+
+#pragma weak MPI_Comm_detach_buffer_c = PMPI_Comm_detach_buffer_c
+int PMPI_Comm_detach_buffer_c(MPI_Comm comm, void *buffer_addr, MPI_Count *size)
+{
+	return weft_CommDetachBuffer((GoUintptr)comm, (GoUintptr)buffer_addr, (GoUintptr)size, 1);
+}
+
+#pragma weak MPI_Comm_flush_buffer = PMPI_Comm_flush_buffer
+int PMPI_Comm_flush_buffer(MPI_Comm comm)
+{
+	return weft_CommFlushBuffer((GoUintptr)comm);
+}
+
+#pragma weak MPI_Comm_iflush_buffer = PMPI_Comm_iflush_buffer
+int PMPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request *request)
+{
+	return weft_CommIflushBuffer((GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Get_count = PMPI_Get_count
+int PMPI_Get_count(const MPI_Status *status, MPI_Datatype datatype, int *count)
+{
+	return weft_GetCount((GoUintptr)status, (GoUintptr)datatype, (GoUintptr)count, 0);
+}
+
+#pragma weak MPI_Get_count_c = PMPI_Get_count_c
+int PMPI_Get_count_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
+{
+	return weft_GetCount((GoUintptr)status, (GoUintptr)datatype, (GoUintptr)count, 1);
+}
+
+#pragma weak MPI_Get_elements = PMPI_Get_elements
+int PMPI_Get_elements(const MPI_Status *status, MPI_Datatype datatype, int *count)
+{
+	return weft_GetElements((GoUintptr)status, (GoUintptr)datatype, (GoUintptr)count, 0);
+}
+
+#pragma weak MPI_Get_elements_c = PMPI_Get_elements_c
+int PMPI_Get_elements_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
+{
+	return weft_GetElements((GoUintptr)status, (GoUintptr)datatype, (GoUintptr)count, 1);
+}
+
+#pragma weak MPI_Get_elements_x = PMPI_Get_elements_x
+int PMPI_Get_elements_x(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
+{
+	return weft_GetElementsX((GoUintptr)status, (GoUintptr)datatype, (GoUintptr)count);
+}
+
+#pragma weak MPI_Grequest_complete = PMPI_Grequest_complete
+int PMPI_Grequest_complete(MPI_Request request)
+{
+	return weft_GrequestComplete((GoUintptr)request);
+}
+
+#pragma weak MPI_Grequest_start = PMPI_Grequest_start
+int PMPI_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn, MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request)
+{
+	return weft_GrequestStart((GoUintptr)query_fn, (GoUintptr)free_fn, (GoUintptr)cancel_fn, (GoUintptr)extra_state, (GoUintptr)request);
+}
+
+#pragma weak MPI_Ibsend = PMPI_Ibsend
+int PMPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Ibsend((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Ibsend_c = PMPI_Ibsend_c
+int PMPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Ibsend((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Improbe = PMPI_Improbe
+int PMPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status)
+{
+	return weft_Improbe(source, tag, (GoUintptr)comm, (GoUintptr)flag, (GoUintptr)message, (GoUintptr)status);
+}
+
+#pragma weak MPI_Imrecv = PMPI_Imrecv
+int PMPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request)
+{
+	return weft_Imrecv((GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)message, (GoUintptr)request);
+}
+
+#pragma weak MPI_Imrecv_c = PMPI_Imrecv_c
+int PMPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request)
+{
+	return weft_Imrecv((GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)message, (GoUintptr)request);
+}
+
+#pragma weak MPI_Iprobe = PMPI_Iprobe
+int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
+{
+	return weft_Iprobe(source, tag, (GoUintptr)comm, (GoUintptr)flag, (GoUintptr)status);
+}
+
+#pragma weak MPI_Irecv = PMPI_Irecv
+int PMPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Irecv((GoUintptr)buf, count, (GoUintptr)datatype, source, tag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Irecv_c = PMPI_Irecv_c
+int PMPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Irecv((GoUintptr)buf, count, (GoUintptr)datatype, source, tag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Irsend = PMPI_Irsend
+int PMPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Irsend((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Irsend_c = PMPI_Irsend_c
+int PMPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Irsend((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Isend = PMPI_Isend
+int PMPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Isend((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Isend_c = PMPI_Isend_c
+int PMPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Isend((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Isendrecv = PMPI_Isendrecv
+int PMPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Isendrecv((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, dest, sendtag, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, source, recvtag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Isendrecv_c = PMPI_Isendrecv_c
+int PMPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Isendrecv((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, dest, sendtag, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, source, recvtag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Isendrecv_replace = PMPI_Isendrecv_replace
+int PMPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_IsendrecvReplace((GoUintptr)buf, count, (GoUintptr)datatype, dest, sendtag, source, recvtag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Isendrecv_replace_c = PMPI_Isendrecv_replace_c
+int PMPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_IsendrecvReplace((GoUintptr)buf, count, (GoUintptr)datatype, dest, sendtag, source, recvtag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Issend = PMPI_Issend
+int PMPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Issend((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Issend_c = PMPI_Issend_c
+int PMPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Issend((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Mprobe = PMPI_Mprobe
+int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
+{
+	return weft_Mprobe(source, tag, (GoUintptr)comm, (GoUintptr)message, (GoUintptr)status);
+}
+
+#pragma weak MPI_Mrecv = PMPI_Mrecv
+int PMPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status)
+{
+	return weft_Mrecv((GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)message, (GoUintptr)status);
+}
+
+#pragma weak MPI_Mrecv_c = PMPI_Mrecv_c
+int PMPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status)
+{
+	return weft_Mrecv((GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)message, (GoUintptr)status);
+}
+
+#pragma weak MPI_Parrived = PMPI_Parrived
+int PMPI_Parrived(MPI_Request request, int partition, int *flag)
+{
+	return weft_Parrived((GoUintptr)request, partition, (GoUintptr)flag);
+}
+
+#pragma weak MPI_Pready = PMPI_Pready
+int PMPI_Pready(int partition, MPI_Request request)
+{
+	return weft_Pready(partition, (GoUintptr)request);
+}
+
+#pragma weak MPI_Pready_list = PMPI_Pready_list
+int PMPI_Pready_list(int length, const int array_of_partitions[], MPI_Request request)
+{
+	return weft_PreadyList(length, (GoUintptr)array_of_partitions, (GoUintptr)request);
+}
+
+#pragma weak MPI_Pready_range = PMPI_Pready_range
+int PMPI_Pready_range(int partition_low, int partition_high, MPI_Request request)
+{
+	return weft_PreadyRange(partition_low, partition_high, (GoUintptr)request);
+}
+
+#pragma weak MPI_Precv_init = PMPI_Precv_init
+int PMPI_Precv_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_PrecvInit((GoUintptr)buf, partitions, count, (GoUintptr)datatype, source, tag, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Psend_init = PMPI_Psend_init
+int PMPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_PsendInit((GoUintptr)buf, partitions, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Request_free = PMPI_Request_free
+int PMPI_Request_free(MPI_Request *request)
+{
+	return weft_RequestFree((GoUintptr)request);
+}
+
+#pragma weak MPI_Request_get_status = PMPI_Request_get_status
+int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+	return weft_RequestGetStatus((GoUintptr)request, (GoUintptr)flag, (GoUintptr)status);
+}
+
+#pragma weak MPI_Request_get_status_all = PMPI_Request_get_status_all
+int PMPI_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[])
+{
+	return weft_RequestGetStatusAll(count, (GoUintptr)array_of_requests, (GoUintptr)flag, (GoUintptr)array_of_statuses);
+}
+
+#pragma weak MPI_Request_get_status_any = PMPI_Request_get_status_any
+int PMPI_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status)
+{
+	return weft_RequestGetStatusAny(count, (GoUintptr)array_of_requests, (GoUintptr)index, (GoUintptr)flag, (GoUintptr)status);
+}
+
+#pragma weak MPI_Request_get_status_some = PMPI_Request_get_status_some
+int PMPI_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[])
+{
+	return weft_RequestGetStatusSome(incount, (GoUintptr)array_of_requests, (GoUintptr)outcount, (GoUintptr)array_of_indices, (GoUintptr)array_of_statuses);
+}
+
+#pragma weak MPI_Rsend = PMPI_Rsend
+int PMPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	return weft_Rsend((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Rsend_c = PMPI_Rsend_c
+int PMPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	return weft_Rsend((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Rsend_init = PMPI_Rsend_init
+int PMPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_RsendInit((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Rsend_init_c = PMPI_Rsend_init_c
+int PMPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_RsendInit((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Sendrecv = PMPI_Sendrecv
+int PMPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+	return weft_Sendrecv((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, dest, sendtag, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, source, recvtag, (GoUintptr)comm, (GoUintptr)status);
+}
+
+#pragma weak MPI_Sendrecv_c = PMPI_Sendrecv_c
+int PMPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+	return weft_Sendrecv((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, dest, sendtag, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, source, recvtag, (GoUintptr)comm, (GoUintptr)status);
+}
+
+#pragma weak MPI_Session_attach_buffer = PMPI_Session_attach_buffer
+int PMPI_Session_attach_buffer(MPI_Session session, void *buffer, int size)
+{
+	return weft_SessionAttachBuffer((GoUintptr)session, (GoUintptr)buffer, size);
+}
+
+#pragma weak MPI_Session_attach_buffer_c = PMPI_Session_attach_buffer_c
+int PMPI_Session_attach_buffer_c(MPI_Session session, void *buffer, MPI_Count size)
+{
+	return weft_SessionAttachBuffer((GoUintptr)session, (GoUintptr)buffer, size);
+}
+
+#pragma weak MPI_Session_detach_buffer = PMPI_Session_detach_buffer
+int PMPI_Session_detach_buffer(MPI_Session session, void *buffer_addr, int *size)
+{
+	return weft_SessionDetachBuffer((GoUintptr)session, (GoUintptr)buffer_addr, (GoUintptr)size, 0);
+}
+
+#pragma weak MPI_Session_detach_buffer_c = PMPI_Session_detach_buffer_c
+int PMPI_Session_detach_buffer_c(MPI_Session session, void *buffer_addr, MPI_Count *size)
+{
+	return weft_SessionDetachBuffer((GoUintptr)session, (GoUintptr)buffer_addr, (GoUintptr)size, 1);
+}
+
+#pragma weak MPI_Session_flush_buffer = PMPI_Session_flush_buffer
+int PMPI_Session_flush_buffer(MPI_Session session)
+{
+	return weft_SessionFlushBuffer((GoUintptr)session);
+}
+
+#pragma weak MPI_Session_iflush_buffer = PMPI_Session_iflush_buffer
+int PMPI_Session_iflush_buffer(MPI_Session session, MPI_Request *request)
+{
+	return weft_SessionIflushBuffer((GoUintptr)session, (GoUintptr)request);
+}
+
+#pragma weak MPI_Ssend = PMPI_Ssend
+int PMPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	return weft_Ssend((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Ssend_c = PMPI_Ssend_c
+int PMPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	return weft_Ssend((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Ssend_init = PMPI_Ssend_init
+int PMPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_SsendInit((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Ssend_init_c = PMPI_Ssend_init_c
+int PMPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_SsendInit((GoUintptr)buf, count, (GoUintptr)datatype, dest, tag, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Start = PMPI_Start
+int PMPI_Start(MPI_Request *request)
+{
+	return weft_Start((GoUintptr)request);
+}
+
+#pragma weak MPI_Startall = PMPI_Startall
+int PMPI_Startall(int count, MPI_Request array_of_requests[])
+{
+	return weft_Startall(count, (GoUintptr)array_of_requests);
+}
+
+#pragma weak MPI_Status_get_error = PMPI_Status_get_error
+int PMPI_Status_get_error(const MPI_Status *status, int *err)
+{
+	return weft_StatusGetError((GoUintptr)status, (GoUintptr)err);
+}
+
+#pragma weak MPI_Status_get_source = PMPI_Status_get_source
+int PMPI_Status_get_source(const MPI_Status *status, int *source)
+{
+	return weft_StatusGetSource((GoUintptr)status, (GoUintptr)source);
+}
+
+#pragma weak MPI_Status_get_tag = PMPI_Status_get_tag
+int PMPI_Status_get_tag(const MPI_Status *status, int *tag)
+{
+	return weft_StatusGetTag((GoUintptr)status, (GoUintptr)tag);
+}
+
+#pragma weak MPI_Status_set_cancelled = PMPI_Status_set_cancelled
+int PMPI_Status_set_cancelled(MPI_Status *status, int flag)
+{
+	return weft_StatusSetCancelled((GoUintptr)status, flag);
+}
+
+#pragma weak MPI_Status_set_elements = PMPI_Status_set_elements
+int PMPI_Status_set_elements(MPI_Status *status, MPI_Datatype datatype, int count)
+{
+	return weft_StatusSetElements((GoUintptr)status, (GoUintptr)datatype, count);
+}
+
+#pragma weak MPI_Status_set_elements_c = PMPI_Status_set_elements_c
+int PMPI_Status_set_elements_c(MPI_Status *status, MPI_Datatype datatype, MPI_Count count)
+{
+	return weft_StatusSetElements((GoUintptr)status, (GoUintptr)datatype, count);
+}
+
+#pragma weak MPI_Status_set_elements_x = PMPI_Status_set_elements_x
+int PMPI_Status_set_elements_x(MPI_Status *status, MPI_Datatype datatype, MPI_Count count)
+{
+	return weft_StatusSetElementsX((GoUintptr)status, (GoUintptr)datatype, count);
+}
+
+#pragma weak MPI_Status_set_error = PMPI_Status_set_error
+int PMPI_Status_set_error(MPI_Status *status, int err)
+{
+	return weft_StatusSetError((GoUintptr)status, err);
+}
+
+#pragma weak MPI_Status_set_source = PMPI_Status_set_source
+int PMPI_Status_set_source(MPI_Status *status, int source)
+{
+	return weft_StatusSetSource((GoUintptr)status, source);
+}
+
+#pragma weak MPI_Status_set_tag = PMPI_Status_set_tag
+int PMPI_Status_set_tag(MPI_Status *status, int tag)
+{
+	return weft_StatusSetTag((GoUintptr)status, tag);
+}
+
+#pragma weak MPI_Test = PMPI_Test
+int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+	return weft_Test((GoUintptr)request, (GoUintptr)flag, (GoUintptr)status);
+}
+
+#pragma weak MPI_Test_cancelled = PMPI_Test_cancelled
+int PMPI_Test_cancelled(const MPI_Status *status, int *flag)
+{
+	return weft_TestCancelled((GoUintptr)status, (GoUintptr)flag);
+}
+
+#pragma weak MPI_Testall = PMPI_Testall
+int PMPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[])
+{
+	return weft_Testall(count, (GoUintptr)array_of_requests, (GoUintptr)flag, (GoUintptr)array_of_statuses);
+}
+
+#pragma weak MPI_Testany = PMPI_Testany
+int PMPI_Testany(int count, MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status)
+{
+	return weft_Testany(count, (GoUintptr)array_of_requests, (GoUintptr)index, (GoUintptr)flag, (GoUintptr)status);
+}
+
+#pragma weak MPI_Testsome = PMPI_Testsome
+int PMPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[])
+{
+	return weft_Testsome(incount, (GoUintptr)array_of_requests, (GoUintptr)outcount, (GoUintptr)array_of_indices, (GoUintptr)array_of_statuses);
+}
+
+#pragma weak MPI_Wait = PMPI_Wait
+int PMPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+	return weft_Wait((GoUintptr)request, (GoUintptr)status);
+}
+
+#pragma weak MPI_Waitall = PMPI_Waitall
+int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[])
+{
+	return weft_Waitall(count, (GoUintptr)array_of_requests, (GoUintptr)array_of_statuses);
+}
+
+#pragma weak MPI_Waitany = PMPI_Waitany
+int PMPI_Waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Status *status)
+{
+	return weft_Waitany(count, (GoUintptr)array_of_requests, (GoUintptr)index, (GoUintptr)status);
+}
+
+#pragma weak MPI_Waitsome = PMPI_Waitsome
+int PMPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[])
+{
+	return weft_Waitsome(incount, (GoUintptr)array_of_requests, (GoUintptr)outcount, (GoUintptr)array_of_indices, (GoUintptr)array_of_statuses);
+}

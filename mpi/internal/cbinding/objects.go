@@ -3,7 +3,6 @@ package cbinding
 import (
 	"sync/atomic"
 
-	"github.com/weftstack/weft/mpi"
 	"github.com/weftstack/weft/mpi/internal/abi"
 )
 
