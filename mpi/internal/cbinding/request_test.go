@@ -374,4 +374,3 @@ func TestStatuses(t *testing.T) {
 		t.Error("statuses of Fortran differ")
 	}
 }
-
