@@ -69,14 +69,28 @@ program f08_sections
     call MPI_Allgather(a(2:10:4), 3, MPI_INTEGER, flat, 3, MPI_INTEGER, comm)
     call check(all(flat(1:3) == 100 * rank + [2, 6, 10]), "gather")
 
-    ! what cannot be described is refused, not sent from elsewhere
+    ! blocking calls get a copy where a datatype cannot describe the section
+    b = -1
+    call MPI_Allreduce(a(1:9:2), b(2:10:2), 5, MPI_INTEGER, MPI_SUM, comm)
+    call check(all(b(2:10:2) == a(1:9:2)) .and. all(b(1:9:2) == -1), "reduction of sections")
+    call MPI_Type_vector(2, 1, 3, MPI_INTEGER, pairs)
+    call MPI_Type_commit(pairs)
+    b = -1
+    call MPI_Sendrecv(a(1:10:2), 1, pairs, 0, 1, b(1:4:3), 2, MPI_INTEGER, 0, 1, comm, status)
+    call check(b(1) == a(1) .and. b(4) == a(7) .and. b(2) == -1, "gaps in the datatype too")
+
+    ! what can be neither is refused, not sent from elsewhere
     call MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN)
-    call MPI_Allreduce(a(1:9:2), b(1:5), 5, MPI_INTEGER, MPI_SUM, comm, ierr)
+    call MPI_Iallreduce(a(1:9:2), b(1:5), 5, MPI_INTEGER, MPI_SUM, comm, requests(1), ierr)
     call MPI_Error_class(ierr, class)
-    call check(class == MPI_ERR_BUFFER, "reduction of a section")
+    call check(class == MPI_ERR_BUFFER, "nonblocking reduction of a section")
+    call MPI_Isend(a(1:10:2), 1, pairs, 0, 1, comm, requests(1), ierr)
+    call MPI_Error_class(ierr, class)
+    call check(class == MPI_ERR_TYPE, "nonblocking with gaps in the datatype too")
     call MPI_Send(a(1:9:2), 6, MPI_INTEGER, 0, 1, comm, ierr)
     call MPI_Error_class(ierr, class)
     call check(class == MPI_ERR_TYPE, "more than the section has")
+    call MPI_Type_free(pairs)
     call MPI_Comm_free(comm)
 
     call MPI_Barrier(MPI_COMM_WORLD)

@@ -27,5 +27,7 @@
 //
 // The specific procedures of mpi_f08 with choice buffers get descriptors
 // (ISO_Fortran_binding.h). If an array section is not contiguous and its count and
-// datatype belong to it alone, the call gets a datatype that describes the section.
+// datatype belong to it alone, the call gets a datatype that describes the section;
+// else a blocking call gets a copy, and one that uses the buffer after its return
+// fails with MPI_ERR_BUFFER. So MPI_SUBARRAYS_SUPPORTED is .FALSE. (MPI-5.0, 19.1.12).
 package fortran

@@ -221,7 +221,7 @@ func (e *entry) handles(i int, q standard.Param, ctype string) {
 	if q.Name == "sendtypes" { // not significant in place, and then often no array
 		from = "weft_in_place(sendbuf) ? NULL : sendtypes"
 		if e.choice {
-			from = "c_sendbuf == MPI_IN_PLACE ? NULL : sendtypes"
+			from = "weft_in_place(sendbuf->base_addr) ? NULL : sendtypes"
 		}
 	}
 	e.locals = append(e.locals, "struct weft_handles c_"+q.Name)
@@ -244,20 +244,32 @@ func (e *entry) address(i int, q standard.Param) {
 		return
 	}
 	e.params = append(e.params, "CFI_cdesc_t *"+q.Name)
-	if count, datatype, ok := e.own(e.list, i); ok {
-		s := "s_" + q.Name
-		e.locals = append(e.locals, "struct weft_section "+s+" = {0}")
-		e.checks = append(e.checks, fmt.Sprintf("weft_section(&%s, %s, *%s, *%s)", s, q.Name, e.list[count].Name,
-			e.list[datatype].Name))
-		e.args = append(e.args, s+".buffer")
-		e.after = append(e.after, fmt.Sprintf("weft_section_free(&%s)", s))
+	use := "0"
+	if !q.Asynchronous && !slices.ContainsFunc(e.list, func(r standard.Param) bool { return r.Kind == "REQUEST" }) {
+		use = "WEFT_COPY"
+		if q.Direction != "in" {
+			use = "WEFT_COPY | WEFT_BACK"
+		}
+	}
+	count, datatype, own := e.own(e.list, i)
+	s := "s_" + q.Name
+	switch {
+	case own:
+		e.checks = append(e.checks, fmt.Sprintf("weft_section(&%s, %s, *%s, *%s, %s)", s, q.Name, e.list[count].Name,
+			e.list[datatype].Name, use))
+	case use != "0":
+		e.checks = append(e.checks, fmt.Sprintf("weft_packed(&%s, %s, %s)", s, q.Name, use))
+	default:
+		e.locals = append(e.locals, "void *c_"+q.Name+" = weft_buffer("+q.Name+"->base_addr)")
+		if !strings.HasSuffix(e.Name, "_end") && e.Name != "MPI_Get_address" { // they take only the address
+			e.checks = append(e.checks, fmt.Sprintf("weft_contiguous(%s)", q.Name))
+		}
+		e.args = append(e.args, "c_"+q.Name)
 		return
 	}
-	e.locals = append(e.locals, "void *c_"+q.Name+" = weft_buffer("+q.Name+"->base_addr)")
-	if !strings.HasSuffix(e.Name, "_end") && e.Name != "MPI_Get_address" { // they take only the address
-		e.checks = append(e.checks, fmt.Sprintf("weft_contiguous(%s)", q.Name))
-	}
-	e.args = append(e.args, "c_"+q.Name)
+	e.locals = append(e.locals, "struct weft_section "+s+" = {0}")
+	e.args = append(e.args, s+".buffer")
+	e.after = append(e.after, fmt.Sprintf("weft_section_free(&%s)", s))
 }
 
 // text passes a string.

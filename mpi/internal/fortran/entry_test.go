@@ -30,9 +30,16 @@ func TestEntryPoints(t *testing.T) {
 		}},
 		{"MPI_Send", true, true, []string{
 			"void pmpi_send_c_f08ts_(CFI_cdesc_t *buf, MPI_Count *count,",
-			"weft_section(&s_buf, buf, *count, *datatype)",
+			"weft_section(&s_buf, buf, *count, *datatype, WEFT_COPY)",
 			"PMPI_Send_c(s_buf.buffer, s_buf.count, s_buf.datatype,",
 		}},
+		{"MPI_Irecv", false, true, []string{"weft_section(&s_buf, buf, *count, *datatype, 0)"}},
+		{"MPI_Allreduce", false, true, []string{ // a blocking call may get a copy
+			"weft_packed(&s_sendbuf, sendbuf, WEFT_COPY)", "weft_packed(&s_recvbuf, recvbuf, WEFT_COPY | WEFT_BACK)",
+		}},
+		{"MPI_Iallreduce", false, true, []string{"weft_contiguous(sendbuf)", "weft_contiguous(recvbuf)"}},
+		{"MPI_Psend_init", false, true, []string{"weft_contiguous(buf)"}},
+		{"MPI_File_read_all_end", false, true, []string{"PMPI_File_read_all_end(TO_C(MPI_File, *fh), c_buf, weft_status(status))"}},
 		{"MPI_Waitany", false, false, []string{ // indices count from one
 			"PMPI_Waitany(*count, (MPI_Request *)c_array_of_requests.at, &c_index, weft_status(status))",
 			"*index = c_index >= 0 ? c_index + 1 : c_index",

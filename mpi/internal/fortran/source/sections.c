@@ -121,18 +121,62 @@ static int first(const CFI_cdesc_t *d, int dim, MPI_Count n, MPI_Datatype elemen
     return e;
 }
 
-int weft_section(struct weft_section *s, const CFI_cdesc_t *d, MPI_Count count, int datatype) {
-    *s = (struct weft_section){weft_buffer(d->base_addr), count, TO_C(MPI_Datatype, datatype), 0};
+/* move copies the elements of d to memory without gaps, or from there. */
+static void move(const CFI_cdesc_t *d, char *packed, int back) {
+    CFI_index_t at[CFI_MAX_RANK] = {0};
+    for (;;) {
+        char *element = d->base_addr;
+        for (int i = 0; i < d->rank; i++)
+            element += at[i] * d->dim[i].sm;
+        if (back)
+            memcpy(element, packed, d->elem_len);
+        else
+            memcpy(packed, element, d->elem_len);
+        packed += d->elem_len;
+        int i = 0;
+        while (i < d->rank && ++at[i] == d->dim[i].extent)
+            at[i++] = 0;
+        if (i == d->rank)
+            return;
+    }
+}
+
+static size_t elements_of(const CFI_cdesc_t *d) {
+    size_t n = 1;
+    for (int i = 0; i < d->rank; i++)
+        n *= d->dim[i].extent;
+    return n;
+}
+
+int weft_packed(struct weft_section *s, const CFI_cdesc_t *d, int use) {
+    s->buffer = weft_buffer(d->base_addr);
+    if (s->buffer != d->base_addr || !has_gaps(d))
+        return MPI_SUCCESS;
+    if (!(use & WEFT_COPY))
+        return error_of(&buffer_error);
+    if ((s->copy = malloc(elements_of(d) * d->elem_len)) == NULL)
+        return MPI_ERR_NO_MEM;
+    move(d, s->copy, 0);
+    s->buffer = s->copy;
+    if (use & WEFT_BACK)
+        s->of = d;
+    return MPI_SUCCESS;
+}
+
+int weft_section(struct weft_section *s, const CFI_cdesc_t *d, MPI_Count count, int datatype, int use) {
+    s->buffer = weft_buffer(d->base_addr);
+    s->count = count;
+    s->datatype = TO_C(MPI_Datatype, datatype);
     if (count <= 0 || s->buffer != d->base_addr || !has_gaps(d))
         return MPI_SUCCESS;
-    MPI_Count total = 1;
-    for (int i = 0; i < d->rank; i++)
-        total *= d->dim[i].extent;
+    MPI_Count own = count;
     MPI_Datatype element = s->datatype, section;
-    int made = 0, e = elements(&count, &element, d->elem_len, &made);
-    if (e == MPI_SUCCESS && count > total)
+    int made = 0, e = elements(&own, &element, d->elem_len, &made);
+    if (e == type_error && use & WEFT_COPY)
+        return weft_packed(s, d, use);
+    if (e == MPI_SUCCESS && (size_t)own > elements_of(d))
         e = error_of(&type_error);
-    if (e == MPI_SUCCESS && (e = first(d, d->rank - 1, count, element, &section)) == MPI_SUCCESS) {
+    if (e == MPI_SUCCESS && (e = first(d, d->rank - 1, own, element, &section)) == MPI_SUCCESS) {
         if ((e = PMPI_Type_commit(&section)) == MPI_SUCCESS) {
             s->count = 1;
             s->datatype = section;
@@ -150,4 +194,7 @@ int weft_section(struct weft_section *s, const CFI_cdesc_t *d, MPI_Count count, 
 void weft_section_free(struct weft_section *s) {
     if (s->made)
         PMPI_Type_free(&s->datatype);
+    if (s->of != NULL)
+        move(s->of, s->copy, 1);
+    free(s->copy);
 }
