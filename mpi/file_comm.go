@@ -76,13 +76,13 @@ func (p *filePointer) Lock(ctx context.Context, exclusive bool) (unlock func(), 
 	if exclusive {
 		mode = rma.LockExclusive
 	}
-	if err := p.win.w.Lock(ctx, mode, 0, 0); err != nil {
+	if err := p.win.w.rma.Lock(ctx, mode, 0, 0); err != nil {
 		p.local.Unlock()
 		return nil, err
 	}
 	return func() {
 		// An error here is one of the job: the next operation returns it.
-		_ = p.win.w.Unlock(context.WithoutCancel(ctx), 0)
+		_ = p.win.w.rma.Unlock(context.WithoutCancel(ctx), 0)
 		p.local.Unlock()
 	}, nil
 }

@@ -180,11 +180,11 @@ func TestSharedPutGet(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if !win.w.Inspect(next).Copies {
+			if !win.w.rma.Inspect(next).Copies {
 				return errors.New("not by copies")
 			}
 			if refused {
-				win.w.SetProcess(next, 1<<30)
+				win.w.rma.SetProcess(next, 1<<30)
 			}
 			src, got := make([]byte, n), make([]byte, n)
 			pattern(src, 10*round+c.Rank())
@@ -206,7 +206,7 @@ func TestSharedPutGet(t *testing.T) {
 			if !bytes.Equal(got[5:], src[5:]) {
 				return errors.New("get: other bytes")
 			}
-			if open := win.w.Inspect(next).Copies; open == refused {
+			if open := win.w.rma.Inspect(next).Copies; open == refused {
 				return fmt.Errorf("refused %v, still by copies %v", refused, open)
 			}
 			// What a Flush has completed does not precede a Fence.
@@ -228,7 +228,7 @@ func TestSharedPutGet(t *testing.T) {
 			if err := win.Put(ctx, make([]byte, 10), next, 0); err != nil && !errors.Is(err, ErrAccess) {
 				return err
 			}
-			if !win.RDMA() && win.w.Direct() {
+			if !win.RDMA() && win.w.rma.Direct() {
 				return errors.New("messages, and yet copies")
 			}
 			if err := win.Free(ctx); err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"reflect"
-	"sync"
 	"unsafe"
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
@@ -30,7 +29,9 @@ type winOptions struct {
 	access   Access
 	messages bool
 	info     Info
-	bad      error // why this rank cannot make its part of the window
+	// allocated says that the memory is made for the window.
+	allocated bool
+	bad       error // why this rank cannot make its part of the window
 }
 
 // readWinOptions applies opts. Hints are checked later, when the window is made.
@@ -71,7 +72,7 @@ func WithMessages() WinOption { return func(o *winOptions) { o.messages = true }
 // time. Operations and their synchronization return ErrWindow after [Win.Free], and ErrRank for a
 // target that does not exist.
 type Win[T Element] struct {
-	w   *window
+	w   *Window
 	buf []T
 }
 
@@ -87,54 +88,25 @@ func WinCreate[T Element](ctx context.Context, c *Comm, buf []T, opts ...WinOpti
 	return winCreate(ctx, c, buf, nil, o)
 }
 
-// window is a Win without its element type.
-type window struct {
-	*rma.Window
-	of   *Comm     // communicator that the window was made of
-	c    *Comm     // that of the window itself
-	typ  *rma.Elem // of the elements
-	elem int       // bytes of one
-	own  labels
-
-	mu   sync.Mutex
-	info Info // guarded by mu
-}
-
 // winCreate makes a window of buf. f is the file that holds buf, or nil.
 func winCreate[T Element](ctx context.Context, c *Comm, buf []T, f *os.File, o winOptions) (*Win[T], error) {
-	mem := datatype.Bytes(buf)
-	at := c.enter()
-	w, err := newWindow[T](ctx, c, rma.Config{Mem: mem, File: f}, o)
-	c.leave(at, "WinCreate", NoPeer, 0, len(mem), err)
+	flavor := WinFlavorCreate
+	if f != nil || o.allocated {
+		flavor = WinFlavorAllocate
+	}
+	w, err := newWindow(ctx, c, elementConfig[T](rma.Config{Mem: datatype.Bytes(buf), File: f}), flavor, o)
 	if err != nil {
-		return nil, fmt.Errorf("creating window: %w", err)
+		return nil, err
 	}
 	return &Win[T]{w, buf}, nil
 }
 
-// newWindow makes a window of elements of type T: cfg says in what memory.
-func newWindow[T Element](ctx context.Context, c *Comm, cfg rma.Config, o winOptions) (*window, error) {
+// elementConfig makes cfg that of a window of elements of type T.
+func elementConfig[T Element](cfg rma.Config) rma.Config {
 	t := reflect.TypeFor[T]()
-	w := &window{of: c, typ: rma.ElemOf(t)}
-	w.elem = w.typ.Size()
-	cfg.Unit, cfg.Elem, cfg.Kind = w.elem, w.typ, uint32(t.Kind())
-	cfg.Access, cfg.Messages, cfg.Bad, cfg.Freed = rma.Access(o.access), o.messages, o.bad, w.own.attrs.dropAll
-	own, err := c.private(ctx)
-	if err != nil {
-		if cfg.File != nil {
-			_ = cfg.File.Close()
-		}
-		return nil, err
-	}
-	w.c = own
-	hints, err := readWinHints(o.info)
-	if err != nil {
-		cfg.Bad = err
-	}
-	cfg.Hints = hints.Hints
-	w.setInfo(o.info)
-	w.Window, err = rma.Create(ctx, (*winComm)(own), cfg)
-	return w, err
+	cfg.Elem = rma.ElemOf(t)
+	cfg.Unit, cfg.Kind = cfg.Elem.Size(), uint32(t.Kind())
+	return cfg
 }
 
 // WinAllocate makes a window of n new elements, at most [MaxShared] bytes, which ranks that share
@@ -144,6 +116,7 @@ func newWindow[T Element](ctx context.Context, c *Comm, cfg rma.Config, o winOpt
 // that is negative or too large.
 func WinAllocate[T Element](ctx context.Context, c *Comm, n int, opts ...WinOption) (*Win[T], error) {
 	o := readWinOptions(opts)
+	o.allocated = true
 	h, err := readWinHints(o.info)
 	bytes, ok := datatype.Mul(n, datatype.SizeOf[T]())
 	if o.bad = datatype.CheckElement[T](); o.bad == nil && (n < 0 || !ok || bytes > MaxShared) {
@@ -170,23 +143,20 @@ func (w *Win[T]) Buf() []T { return w.buf }
 // Len returns the number of elements in the window of a rank, 0 for a rank that does not exist
 // (MPI_WIN_SIZE).
 func (w *Win[T]) Len(rank int) int {
-	if rank < 0 || rank >= w.w.Size() {
+	if rank < 0 || rank >= w.w.rma.Size() {
 		return 0
 	}
-	return w.w.Bytes(rank) / w.w.elem
+	return w.w.rma.Bytes(rank) / w.w.elem
 }
 
 // RDMA reports whether Put and Get use RDMA.
-func (w *Win[T]) RDMA() bool { return w.w.RDMA() }
+func (w *Win[T]) RDMA() bool { return w.w.rma.RDMA() }
 
 // Free completes the caller's operations, blocks until all ranks have called it, and ends the use
 // of the window (MPI_Win_free). All ranks must call it. It returns errors of operations that no
 // synchronization has returned yet.
 func (w *Win[T]) Free(ctx context.Context) error {
-	t := w.w.of.enter()
-	err := w.w.Free(ctx)
-	w.w.of.leave(t, "Win.Free", NoPeer, 0, 0, err)
-	return err
+	return w.w.Free(ctx)
 }
 
 // Put stores src at disp in the window of target (MPI-4.1, Section 12.3.1). src must not be changed
@@ -195,7 +165,7 @@ func (w *Win[T]) Free(ctx context.Context) error {
 // that place, or does not allow to write it.
 func (w *Win[T]) Put(ctx context.Context, src []T, target, disp int) error {
 	t := w.w.of.enter()
-	err := w.w.Put(ctx, datatype.Bytes(src), target, disp)
+	err := w.w.rma.Put(ctx, datatype.Bytes(src), target, disp)
 	w.w.of.leave(t, "Win.Put", target, 0, len(src)*w.w.elem, err)
 	return err
 }
@@ -204,7 +174,7 @@ func (w *Win[T]) Put(ctx context.Context, src []T, target, disp int) error {
 // until the operation is complete (MPI-4.1, Section 12.3.2). It blocks and fails like [Win.Put].
 func (w *Win[T]) Get(ctx context.Context, dst []T, target, disp int) error {
 	t := w.w.of.enter()
-	err := w.w.Get(ctx, datatype.Bytes(dst), target, disp)
+	err := w.w.rma.Get(ctx, datatype.Bytes(dst), target, disp)
 	w.w.of.leave(t, "Win.Get", target, 0, len(dst)*w.w.elem, err)
 	return err
 }
@@ -216,7 +186,7 @@ func (w *Win[T]) Get(ctx context.Context, dst []T, target, disp int) error {
 // elements longer than 1 MiB.
 func (w *Win[T]) Accumulate(ctx context.Context, src []T, target, disp int, op Op[T]) error {
 	t := w.w.of.enter()
-	err := w.w.Update(ctx, datatype.Bytes(src), nil, target, disp, w.w.typ, op.reducer())
+	err := w.w.rma.Update(ctx, datatype.Bytes(src), nil, target, disp, w.w.typ, op.reducer())
 	w.w.of.leave(t, "Win.Accumulate", target, 0, len(src)*w.w.elem, err)
 	return err
 }
@@ -231,7 +201,7 @@ func (w *Win[T]) GetAccumulate(ctx context.Context, src, result []T, target, dis
 		return fmt.Errorf("%w: result holds %d elements, not %d", ErrCount, len(result), len(src))
 	}
 	t := w.w.of.enter()
-	err := w.w.Update(ctx, datatype.Bytes(src), datatype.Bytes(result), target, disp, w.w.typ, op.reducer())
+	err := w.w.rma.Update(ctx, datatype.Bytes(src), datatype.Bytes(result), target, disp, w.w.typ, op.reducer())
 	w.w.of.leave(t, "Win.GetAccumulate", target, 0, len(src)*w.w.elem, err)
 	return err
 }
@@ -242,7 +212,7 @@ func (w *Win[T]) GetAccumulate(ctx context.Context, src, result []T, target, dis
 func (w *Win[T]) FetchAndOp(ctx context.Context, value T, target, disp int, op Op[T]) (T, error) {
 	var old T
 	t := w.w.of.enter()
-	err := w.w.Fetch(ctx, datatype.Bytes([]T{value}), datatype.Bytes(oneOf(&old)), target, disp, w.w.typ, op.reducer())
+	err := w.w.rma.Fetch(ctx, datatype.Bytes([]T{value}), datatype.Bytes(oneOf(&old)), target, disp, w.w.typ, op.reducer())
 	w.w.of.leave(t, "Win.FetchAndOp", target, 0, w.w.elem, err)
 	return answered(&old, err)
 }
@@ -253,7 +223,7 @@ func (w *Win[T]) FetchAndOp(ctx context.Context, value T, target, disp int, op O
 // are performed in the order of the calls, including those of both forms.
 func (w *Win[T]) FetchAndOpTo(ctx context.Context, value T, result *T, target, disp int, op Op[T]) error {
 	t := w.w.of.enter()
-	err := w.w.Update(ctx, datatype.Bytes([]T{value}), datatype.Bytes(oneOf(result)), target, disp, w.w.typ, op.reducer())
+	err := w.w.rma.Update(ctx, datatype.Bytes([]T{value}), datatype.Bytes(oneOf(result)), target, disp, w.w.typ, op.reducer())
 	w.w.of.leave(t, "Win.FetchAndOpTo", target, 0, w.w.elem, err)
 	return err
 }
@@ -264,7 +234,7 @@ func (w *Win[T]) FetchAndOpTo(ctx context.Context, value T, result *T, target, d
 func (w *Win[T]) CompareAndSwap(ctx context.Context, compare, swap T, target, disp int) (T, error) {
 	var old T
 	t := w.w.of.enter()
-	err := w.w.Swap(ctx, datatype.Bytes([]T{compare, swap}), datatype.Bytes(oneOf(&old)), target, disp, w.w.typ, true)
+	err := w.w.rma.Swap(ctx, datatype.Bytes([]T{compare, swap}), datatype.Bytes(oneOf(&old)), target, disp, w.w.typ, true)
 	w.w.of.leave(t, "Win.CompareAndSwap", target, 0, w.w.elem, err)
 	return answered(&old, err)
 }
@@ -273,7 +243,7 @@ func (w *Win[T]) CompareAndSwap(ctx context.Context, compare, swap T, target, di
 // (MPI_Compare_and_swap): see [Win.FetchAndOpTo] for *result and the order.
 func (w *Win[T]) CompareAndSwapTo(ctx context.Context, compare, swap T, result *T, target, disp int) error {
 	t := w.w.of.enter()
-	err := w.w.Swap(ctx, datatype.Bytes([]T{compare, swap}), datatype.Bytes(oneOf(result)), target, disp, w.w.typ, false)
+	err := w.w.rma.Swap(ctx, datatype.Bytes([]T{compare, swap}), datatype.Bytes(oneOf(result)), target, disp, w.w.typ, false)
 	w.w.of.leave(t, "Win.CompareAndSwapTo", target, 0, w.w.elem, err)
 	return err
 }
@@ -315,17 +285,3 @@ func (w *Win[T]) RgetAccumulate(ctx context.Context, src, result []T, target, di
 
 // oneOf returns *p as a slice.
 func oneOf[T Element](p *T) []T { return unsafe.Slice(p, 1) }
-
-// request returns a request for the operations started on target so far.
-func (w *window) request(target int, err error) (*Request, error) {
-	if err != nil {
-		return nil, err
-	}
-	started, err := w.Started(target)
-	if !started {
-		return doneRequest(w.of.w, Status{Source: target}, err), nil
-	}
-	return goRequest(w.of.w, func() (Status, error) {
-		return Status{Source: target}, w.FlushLocal(context.Background(), target)
-	}), nil
-}

@@ -42,7 +42,7 @@ func TestWinGathers(t *testing.T) {
 				if c.Rank() == 1 {
 					return w.Free(ctx)
 				}
-				pid := w.w.Inspect(1).Process
+				pid := w.w.rma.Inspect(1).Process
 				want := make([]byte, n)
 				// Each case begins with one Put that is aggregated.
 				for i, tt := range []struct {
@@ -81,9 +81,9 @@ func TestWinGathers(t *testing.T) {
 						return nil
 					}},
 				} {
-					w.w.SetProcess(1, pid)
+					w.w.rma.SetProcess(1, pid)
 					if refused {
-						w.w.SetProcess(1, 1<<30)
+						w.w.rma.SetProcess(1, 1<<30)
 					}
 					want[2*rma.AggregateBytes+i] = byte(i + 1)
 					buf := []byte{byte(i + 1)}
@@ -98,25 +98,25 @@ func TestWinGathers(t *testing.T) {
 					if err := w.FlushLocal(ctx, 1); err != nil {
 						return err
 					}
-					if w.w.Inspect(1).Puts == 0 || w.w.Quiet() {
+					if w.w.rma.Inspect(1).Puts == 0 || w.w.rma.Quiet() {
 						return fmt.Errorf("%s: not aggregated", tt.name)
 					}
 					if err := tt.do(); err != nil {
 						return fmt.Errorf("%s: %w", tt.name, err)
 					}
-					if s := w.w.Inspect(1); s.Puts > 0 && s.First == 2*rma.AggregateBytes+i {
+					if s := w.w.rma.Inspect(1); s.Puts > 0 && s.First == 2*rma.AggregateBytes+i {
 						return fmt.Errorf("%s: still aggregated", tt.name)
 					}
 					if err := w.Flush(ctx, 1); err != nil {
 						return err
 					}
-					if open := w.w.Inspect(1).Copies; open == refused {
+					if open := w.w.rma.Inspect(1).Copies; open == refused {
 						return fmt.Errorf("%s: refused %v, still by copies %v", tt.name, refused, open)
 					}
-					if w.w.Inspect(1).Puts > 0 || !w.w.Quiet() {
+					if w.w.rma.Inspect(1).Puts > 0 || !w.w.rma.Quiet() {
 						return fmt.Errorf("%s: something is left", tt.name)
 					}
-					w.w.SetProcess(1, pid)
+					w.w.rma.SetProcess(1, pid)
 					got := make([]byte, n)
 					if err := errors.Join(w.Get(ctx, got, 1, 0), w.Flush(ctx, 1)); err != nil {
 						return err
@@ -153,7 +153,7 @@ func TestWinGathersInOrder(t *testing.T) {
 					return err
 				}
 			}
-			if w.w.Inspect(1).Puts == 0 {
+			if w.w.rma.Inspect(1).Puts == 0 {
 				return errors.New("not aggregated")
 			}
 		}
@@ -224,7 +224,7 @@ func TestWinGatheredAreKept(t *testing.T) {
 			if err := w.Put(ctx, []byte{1, 2}, 1, 3); err != nil {
 				return err
 			}
-			w.w.SetProcess(1, 1<<30)
+			w.w.rma.SetProcess(1, 1<<30)
 			over, end := context.WithCancel(ctx)
 			end()
 			for _, tt := range []struct {
@@ -239,7 +239,7 @@ func TestWinGatheredAreKept(t *testing.T) {
 				if err := tt.do(); !errors.Is(err, context.Canceled) {
 					return fmt.Errorf("%s: %v", tt.name, err)
 				}
-				if w.w.Inspect(1).Puts != 1 {
+				if w.w.rma.Inspect(1).Puts != 1 {
 					return fmt.Errorf("%s: not kept", tt.name)
 				}
 			}
@@ -314,7 +314,7 @@ func TestWinGathersWrites(t *testing.T) {
 			if err := w.Flush(ctx, 1); err != nil {
 				return err
 			}
-			if w.w.Inspect(1).Puts > 0 || !w.w.Quiet() {
+			if w.w.rma.Inspect(1).Puts > 0 || !w.w.rma.Quiet() {
 				return fmt.Errorf("%s: something is left", name)
 			}
 			got := make([]byte, n)
@@ -330,7 +330,7 @@ func TestWinGathersWrites(t *testing.T) {
 		if err := put(7, 0); err != nil {
 			return err
 		}
-		if w.w.Inspect(1).Puts > 0 {
+		if w.w.rma.Inspect(1).Puts > 0 {
 			return errors.New("the first Put waits for others")
 		}
 		pattern(want, 3)
@@ -378,16 +378,16 @@ func TestWinGathersWrites(t *testing.T) {
 			if err := errors.Join(put(byte(i), i), put(byte(i+1), 2*i)); err != nil {
 				return err
 			}
-			if w.w.Inspect(1).Puts == 0 {
+			if w.w.rma.Inspect(1).Puts == 0 {
 				return fmt.Errorf("%s: the second Put was not aggregated", tt.name)
 			}
-			if w.w.Quiet() {
+			if w.w.rma.Quiet() {
 				return fmt.Errorf("%s: quiet although something is aggregated", tt.name)
 			}
 			if err := tt.do(); err != nil {
 				return fmt.Errorf("%s: %w", tt.name, err)
 			}
-			if w.w.Inspect(1).Puts > 0 {
+			if w.w.rma.Inspect(1).Puts > 0 {
 				return fmt.Errorf("%s: still aggregated", tt.name)
 			}
 			if err := check(tt.name); err != nil {
@@ -400,7 +400,7 @@ func TestWinGathersWrites(t *testing.T) {
 			return err
 		}
 		stop()
-		if err := w.Flush(over, 1); !errors.Is(err, context.Canceled) && w.w.Inspect(1).Puts > 0 {
+		if err := w.Flush(over, 1); !errors.Is(err, context.Canceled) && w.w.rma.Inspect(1).Puts > 0 {
 			return fmt.Errorf("a flush whose context is over left something aggregated, and returned %w", err)
 		}
 		if err := check("after a flush that was given up"); err != nil {

@@ -48,16 +48,10 @@ func joinAsserts(asserts []Assert, allowed rma.Assert) (rma.Assert, error) {
 
 // PostAssert is [Win.Post] with promises (MPI_Win_post).
 func (w *Win[T]) PostAssert(a Assert, origins ...int) error {
-	t := w.w.of.enter()
-	err := w.w.Post(origins, rma.Assert(a))
-	w.w.of.leave(t, "Win.Post", NoPeer, 0, 0, err)
-	return err
+	return w.w.PostAssert(a, origins...)
 }
 
 // StartAssert is [Win.Start] with promises (MPI_Win_start). It blocks as Start does.
 func (w *Win[T]) StartAssert(ctx context.Context, a Assert, targets ...int) error {
-	t := w.w.of.enter()
-	err := w.w.Start(ctx, targets, rma.Assert(a))
-	w.w.of.leave(t, "Win.Start", NoPeer, 0, 0, err)
-	return err
+	return w.w.StartAssert(ctx, a, targets...)
 }

@@ -78,13 +78,13 @@ func TestWinConnectionGivenUp(t *testing.T) {
 			short, giveUp := context.WithCancel(ctx)
 			first := make(chan error)
 			go func() {
-				first <- w.w.Connect(short, target)
+				first <- w.w.rma.Connect(short, target)
 			}()
 			for d.Connections() == before && ctx.Err() == nil {
 				runtime.Gosched()
 			}
 			giveUp()
-			err := w.w.Connect(ctx, target)
+			err := w.w.rma.Connect(ctx, target)
 			if e := <-first; e != nil && !errors.Is(e, context.Canceled) {
 				return fmt.Errorf("connection that was given up: %w", e)
 			}

@@ -2,7 +2,6 @@ package mpi
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/rma"
@@ -16,12 +15,10 @@ const MaxAttached = rma.MaxAttached
 // until all have.
 func WinCreateDynamic[T Element](ctx context.Context, c *Comm, opts ...WinOption) (*Win[T], error) {
 	o := readWinOptions(opts)
-	o.messages, o.bad = true, datatype.CheckElement[T]()
-	at := c.enter()
-	w, err := newWindow[T](ctx, c, rma.Config{Dynamic: true}, o)
-	c.leave(at, "WinCreateDynamic", NoPeer, 0, 0, err)
+	o.bad = datatype.CheckElement[T]()
+	w, err := newWindow(ctx, c, elementConfig[T](rma.Config{}), WinFlavorDynamic, o)
 	if err != nil {
-		return nil, fmt.Errorf("creating window: %w", err)
+		return nil, err
 	}
 	return &Win[T]{w, nil}, nil
 }
@@ -31,11 +28,19 @@ func WinCreateDynamic[T Element](ctx context.Context, c *Comm, opts ...WinOption
 // local. It returns ErrWindow if the window is not dynamic, if buf overlaps a buffer that is
 // attached (MPI-4.1, Section 12.2.4), or if [MaxAttached] buffers are attached.
 func (w *Win[T]) Attach(buf []T) (disp int, err error) {
-	return w.w.Attach(datatype.Bytes(buf))
+	return w.w.rma.Attach(datatype.Bytes(buf))
 }
 
 // Detach removes the buffer that was attached at disp (MPI_Win_detach). Operations of other ranks
 // on it must be complete; later ones fail with ErrRange. It is local; it waits only for an
 // operation that is being performed. It returns ErrRange if no buffer is attached at disp, and
 // ErrWindow if the window is not dynamic.
-func (w *Win[T]) Detach(disp int) error { return w.w.Detach(disp) }
+func (w *Win[T]) Detach(disp int) error { return w.w.rma.Detach(disp) }
+
+// Attach adds mem to the caller's part of a dynamic window and returns its displacement: its address in the process
+// (MPI_Win_attach; MPI-4.1, Section 12.2.4). mem may also be memory that is not Go's; it must stay in place until it
+// is detached or the window is freed. Otherwise it is like [Win.Attach].
+func (w *Window) Attach(mem []byte) (disp int, err error) { return w.rma.Attach(mem) }
+
+// Detach removes the memory that was attached at disp: see [Win.Detach] (MPI_Win_detach).
+func (w *Window) Detach(disp int) error { return w.rma.Detach(disp) }

@@ -60,8 +60,8 @@ func TestWinEngineAddresses(t *testing.T) {
 		if err := errors.Join(
 			w.Put(ctx, src[:3], peer, there+7),
 			w.Put(ctx, src, peer, there+290),
-			w.PutItems(ctx, datatype.Buffer{Mem: datatype.In(src), Count: 10, Type: engineType[byte]()}, peer, 0, 1, absolute),
-			w.PutItems(ctx, datatype.Buffer{Mem: datatype.In(src), Count: 10, Type: engineType[byte]()}, peer, there+240, 2, back),
+			w.PutItems(ctx, engineItems(datatype.In(src), 10, engineType[byte]()), peer, 0, 1, absolute),
+			w.PutItems(ctx, engineItems(datatype.In(src), 10, engineType[byte]()), peer, there+240, 2, back),
 			w.Update(ctx, one, nil, peer, there+40, i64, op.Sum[int64]{}),
 			w.Fetch(ctx, one, old, peer, there+40, i64, op.Sum[int64]{}),
 			w.Fence(ctx, 0),

@@ -133,12 +133,12 @@ func TestWinEngineNamed(t *testing.T) {
 						return err
 					}
 					laid := make([]byte, elems*n.Type.Extent())
-					src := datatype.Buffer{Mem: datatype.In(laid), Count: 1, Type: packed}
-					src.Unpack(operands, 0)
+					datatype.Buffer{Mem: datatype.In(laid), Count: 1, Type: packed}.Unpack(operands, 0)
+					src := engineItems(datatype.In(laid), 1, packed)
 					got, keep := bytes.Repeat([]byte{0xa5}, size), bytes.Repeat([]byte{0xa5}, size)
-					var old *datatype.Buffer
+					var old *datatype.Items
 					if k.old {
-						old = new(at(got))
+						old = new(engineItems(at(got).Mem, k.count, k.t))
 					}
 					if err := w.UpdateItems(ctx, src, old, k.target, disp, k.count, k.t, e, red); err != nil {
 						return fmt.Errorf("%s, %v, %d: %w", n.Name, code, try, err)

@@ -108,7 +108,8 @@ func TestWinEngineRefuses(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		x := datatype.Buffer{Mem: datatype.In(b), Count: 1, Type: engineType[int64]()}
+		word64 := engineType[int64]()
+		x := engineItems(datatype.In(b), 1, word64)
 		word, bad := peer, 1-peer // displacements of an address that is a multiple of 8, and of one that is not
 		for name, tt := range map[string]struct{ err, want error }{
 			"behind the end":    {w.Put(ctx, b, peer, 100/w.Unit(peer)), ErrRange},
@@ -123,9 +124,9 @@ func TestWinEngineRefuses(t *testing.T) {
 			"long":              {w.Update(ctx, nil, nil, peer, word, long, op.Replace{}), ErrCount},
 			"not aligned":       {w.Update(ctx, b, nil, peer, bad, i64, sum), ErrDatatype},
 			"not aligned, own":  {w.Update(ctx, b, nil, c.Rank(), word, i64, sum), ErrDatatype},
-			"items not aligned": {w.UpdateItems(ctx, x, nil, peer, bad, 1, x.Type, i64, sum), ErrDatatype},
-			"items of parts":    {w.UpdateItems(ctx, datatype.Buffer{Mem: datatype.In(b), Count: 2, Type: half}, nil, peer, 0, 2, half, i32, sum), ErrDatatype},
-			"items of others":   {w.UpdateItems(ctx, x, nil, peer, word, 1, x.Type, f64, sum), ErrTypeMismatch},
+			"items not aligned": {w.UpdateItems(ctx, x, nil, peer, bad, 1, word64, i64, sum), ErrDatatype},
+			"items of parts":    {w.UpdateItems(ctx, engineItems(datatype.In(b), 2, half), nil, peer, 0, 2, half, i32, sum), ErrDatatype},
+			"items of others":   {w.UpdateItems(ctx, x, nil, peer, word, 1, word64, f64, sum), ErrTypeMismatch},
 		} {
 			if !errors.Is(tt.err, tt.want) {
 				return fmt.Errorf("%s: %v, want %v", name, tt.err, tt.want)

@@ -107,6 +107,15 @@ func engineElems() []engineElem {
 	}
 }
 
+// engineItems returns items that are in their memory for sure.
+func engineItems(mem datatype.Memory, count int, t *datatype.Type) datatype.Items {
+	x, err := datatype.ItemsOf(datatype.Buffer{Mem: mem, Count: count, Type: t})
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
+
 // engineMemory returns memory of a rank that begins skew bytes above an aligned address.
 func engineMemory(n, skew int) []byte { return rma.AlignedBytes(n+skew, 64)[skew:] }
 
@@ -136,12 +145,12 @@ func (r *engineRound) eachElem(f func(at, i int)) {
 
 // run does it, and returns what is to be compared after the next synchronization.
 func (r *engineRound) run(ctx context.Context, w *rma.Window) error {
-	items := func(b []byte) datatype.Buffer {
+	items := func(b []byte) datatype.Items {
 		mem := datatype.In(b)
 		if r.n%2 == 0 { // as C programs give it
 			mem = datatype.Address(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
 		}
-		return datatype.Buffer{Mem: mem, Count: r.n, Type: r.elem.t}
+		return engineItems(mem, r.n, r.elem.t)
 	}
 	t := r.elem.t
 	if r.stride > 1 {
@@ -316,7 +325,7 @@ func TestWinEngineItemsAllocate(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		x := datatype.Buffer{Mem: datatype.In(make([]byte, pairs.Extent())), Count: 1, Type: pairs}
+		x := engineItems(datatype.In(make([]byte, pairs.Extent())), 1, pairs)
 		n := testing.AllocsPerRun(20, func() {
 			if err := w.PutItems(ctx, x, 0, 0, 1, apart); err != nil {
 				t.Error(err)

@@ -17,7 +17,7 @@ func TestWinOriginStops(t *testing.T) {
 			return err
 		}
 		if c.Rank() == 2 {
-			if err := w.w.Announce(ctx, 0, 100_000); err != nil {
+			if err := w.w.rma.Announce(ctx, 0, 100_000); err != nil {
 				return err
 			}
 		}

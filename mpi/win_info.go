@@ -121,7 +121,7 @@ func readWinHints(info Info) (h winHints, err error) {
 }
 
 // setInfo keeps hints that are in effect.
-func (w *window) setInfo(info Info) {
+func (w *Window) setInfo(info Info) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.info == nil {
@@ -133,24 +133,33 @@ func (w *window) setInfo(info Info) {
 // SetInfo changes the hints in info and keeps the others (MPI_Win_set_info). Hints about how the
 // window is made have no effect any more. All ranks must call it with the same hints; it does not
 // communicate. It returns ErrOption, and changes nothing, if a value makes no sense.
-func (w *Win[T]) SetInfo(info Info) error {
+func (w *Win[T]) SetInfo(info Info) error { return w.w.SetInfo(info) }
+
+// SetInfo changes the hints in info and keeps the others: see [Win.SetInfo] (MPI_Win_set_info).
+func (w *Window) SetInfo(info Info) error {
 	all := w.Info()
 	maps.Copy(all, info)
 	h, err := readWinHints(all)
 	if err != nil {
 		return err
 	}
-	w.w.SetHints(h.Hints)
-	w.w.setInfo(info)
+	w.rma.SetHints(h.Hints)
+	w.setInfo(info)
 	return nil
 }
 
 // Info returns the hints of the window, including defaults (MPI_Win_get_info).
-func (w *Win[T]) Info() Info {
-	w.w.mu.Lock()
-	defer w.w.mu.Unlock()
-	return maps.Clone(w.w.info)
+func (w *Win[T]) Info() Info { return w.w.Info() }
+
+// Info returns the hints of the window, including defaults (MPI_Win_get_info).
+func (w *Window) Info() Info {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.info)
 }
 
 // Group returns the ranks of the window (MPI_Win_get_group).
-func (w *Win[T]) Group() Group { return w.w.of.Group() }
+func (w *Win[T]) Group() Group { return w.w.Group() }
+
+// Group returns the ranks of the window (MPI_Win_get_group).
+func (w *Window) Group() Group { return w.of.Group() }

@@ -149,10 +149,10 @@ func TestWinWithMessages(t *testing.T) {
 func TestWinInfoConnect(t *testing.T) {
 	eachTransport(t, 3, func(ctx context.Context, c *Comm) error {
 		conns := func(w *Win[int32]) int {
-			if w.w.Device() == nil {
+			if w.w.rma.Device() == nil {
 				return 0
 			}
-			return w.w.Device().Connections()
+			return w.w.rma.Device().Connections()
 		}
 		for _, connect := range []bool{false, true} {
 			info := Info{}
@@ -183,7 +183,7 @@ func TestWinInfoConnect(t *testing.T) {
 				return err
 			}
 			want = 1
-			if w.w.Direct() { // Put needs none
+			if w.w.rma.Direct() { // Put needs none
 				want = 0
 			}
 			if !connect && w.RDMA() && conns(w) != want {

@@ -55,7 +55,7 @@ func TestWinMapped(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if !w.w.Inspect(next).Mapped {
+			if !w.w.rma.Inspect(next).Mapped {
 				return errors.New("not mapped")
 			}
 			if uintptr(unsafe.Pointer(&w.Buf()[0]))%65536 != 0 {
@@ -95,7 +95,7 @@ func TestWinMapped(t *testing.T) {
 			if s.Writes != (Traffic{1, 24}) || s.Reads != (Traffic{1, 24}) || s.Atomics != (Traffic{3, 32}) {
 				return fmt.Errorf("counted %+v", s)
 			}
-			if s := w.w.Inspect(next); s.Updates != 0 || s.Connected {
+			if s := w.w.rma.Inspect(next); s.Updates != 0 || s.Connected {
 				return errors.New("messages, or RDMA, besides")
 			}
 			if err := w.Put(ctx, []int64{1, 2}, next, 9_999); !errors.Is(err, ErrRange) {
@@ -104,7 +104,7 @@ func TestWinMapped(t *testing.T) {
 			if err := w.Free(ctx); err != nil {
 				return err
 			}
-			if w.w.Inspect(next).Mapped || w.w.Inspect(before).Mapped {
+			if w.w.rma.Inspect(next).Mapped || w.w.rma.Inspect(before).Mapped {
 				return errors.New("mapped after Free")
 			}
 			kept[c.Rank()] = w.Buf()

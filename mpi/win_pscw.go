@@ -8,14 +8,16 @@ import "context"
 // Post opens the caller's memory to the given origins, which access it between Start and Complete
 // (MPI-4.1, Section 12.5.2). It does not block. It returns ErrEpoch if no [Win.Wait] has followed
 // the last Post, and ErrRank for a rank that does not exist or is given twice.
-func (w *Win[T]) Post(origins ...int) error { return w.PostAssert(0, origins...) }
+func (w *Win[T]) Post(origins ...int) error {
+	return w.w.Post(origins...)
+}
 
 // Start blocks until all given targets have called [Win.Post] for the caller (MPI_Win_start). If
 // that fails, as when ctx ends, the window is not started: Start may be called again, with the same
 // or other targets. It returns ErrEpoch if no [Win.Complete] has followed the last Start, and
 // ErrRank for a rank that does not exist or is given twice.
 func (w *Win[T]) Start(ctx context.Context, targets ...int) error {
-	return w.StartAssert(ctx, 0, targets...)
+	return w.w.Start(ctx, targets...)
 }
 
 // Complete completes the operations since [Win.Start] and notifies the targets (MPI_Win_complete).
@@ -23,22 +25,18 @@ func (w *Win[T]) Start(ctx context.Context, targets ...int) error {
 // ends first, the window stays started for the targets that have not been notified: call Complete
 // again. It returns the errors of the operations, and ErrEpoch without a Start.
 func (w *Win[T]) Complete(ctx context.Context) error {
-	t := w.w.of.enter()
-	err := w.w.Complete(ctx)
-	w.w.of.leave(t, "Win.Complete", NoPeer, 0, 0, err)
-	return err
+	return w.w.Complete(ctx)
 }
 
 // Wait blocks until all origins of the last [Win.Post] have called Complete: then the effect of
 // their operations is in the caller's memory (MPI_Win_wait). It returns ErrEpoch without a Post,
 // and a [RankError] if an origin has failed.
 func (w *Win[T]) Wait(ctx context.Context) error {
-	t := w.w.of.enter()
-	err := w.w.Wait(ctx)
-	w.w.of.leave(t, "Win.Wait", NoPeer, 0, 0, err)
-	return err
+	return w.w.Wait(ctx)
 }
 
 // Test reports whether [Win.Wait] would return at once, and if so does what it does (MPI_Win_test).
 // It does not block. It returns ErrEpoch without a Post.
-func (w *Win[T]) Test() (bool, error) { return w.w.Test() }
+func (w *Win[T]) Test() (bool, error) {
+	return w.w.Test()
+}

@@ -58,7 +58,7 @@ func TestWinStartAgain(t *testing.T) {
 				return fmt.Errorf("Start before Complete is called again: %v", err)
 			}
 			// As if only Start had been called, and had failed after the first target.
-			w.w.AbandonStart(1)
+			w.w.rma.AbandonStart(1)
 			if err := w.Start(overContext(ctx), 1, 2); !errors.Is(err, context.Canceled) {
 				return fmt.Errorf("Start without Post: %v", err)
 			}

@@ -70,7 +70,7 @@ func TestWinManyBuffers(t *testing.T) {
 					return fmt.Errorf("round %d: read %d", i, back[7])
 				}
 			}
-			if kept, bytes := w.w.Device().Registrations.Kept(); kept != rdmadev.MaxKept || bytes != rdmadev.MaxKept*n {
+			if kept, bytes := w.w.rma.Device().Registrations.Kept(); kept != rdmadev.MaxKept || bytes != rdmadev.MaxKept*n {
 				return fmt.Errorf("%d registrations of %d bytes are kept", kept, bytes)
 			}
 		}

@@ -2,8 +2,6 @@ package mpi
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/rma"
@@ -26,24 +24,13 @@ const MaxShared = rma.MaxShared
 // then ends the program.
 func WinAllocateShared[T Element](ctx context.Context, c *Comm, n int, opts ...WinOption) (*Win[T], error) {
 	o := readWinOptions(opts)
-	hints, _ := readWinHints(o.info) // window.create returns the error
-	at := c.enter()
-	if err := c.consent(ctx, datatype.CheckElement[T]()); err != nil {
-		c.leave(at, "WinAllocateShared", NoPeer, 0, 0, err)
-		return nil, fmt.Errorf("creating shared window: %w", err)
-	}
-	shared, err := shareMemory(ctx, c, n, max(datatype.SizeOf[T](), 1), hints.noncontig)
+	cfg := elementConfig[T](rma.Config{})
+	o.bad = datatype.CheckElement[T]()
+	w, err := newSharedWindow(ctx, c, n, cfg, o)
 	if err != nil {
-		c.leave(at, "WinAllocateShared", NoPeer, 0, 0, err)
-		return nil, fmt.Errorf("creating shared window: %w", err)
+		return nil, err
 	}
-	mem := shared.Part(c.Rank())
-	w, err := newWindow[T](ctx, c, rma.Config{Mem: mem, Shared: shared}, o)
-	c.leave(at, "WinAllocateShared", NoPeer, 0, len(mem), err)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("creating shared window: %w", err), shared.Drop())
-	}
-	return &Win[T]{w, datatype.View[T](mem)}, nil
+	return &Win[T]{w, datatype.View[T](w.mem)}, nil
 }
 
 // SharedQuery returns the memory of a rank in the window, for direct loads and stores (MPI-4.1,
@@ -54,7 +41,7 @@ func WinAllocateShared[T Element](ctx context.Context, c *Comm, n int, opts ...W
 // [WinAllocate] on a rank that restricts access ([WithAccess]) ErrAccess. The result must not be
 // touched after Free.
 func (w *Win[T]) SharedQuery(rank int) ([]T, error) {
-	mem, err := w.w.Query(rank)
+	mem, err := w.w.SharedQuery(rank)
 	if err != nil {
 		return nil, err
 	}

@@ -178,7 +178,7 @@ func TestSharedQuery(t *testing.T) {
 		}
 		next := (me + 1) % p
 		theirs, err := w.SharedQuery(next)
-		if mapped := w.w.Inspect(next).Mapped; !mapped {
+		if mapped := w.w.rma.Inspect(next).Mapped; !mapped {
 			if !errors.Is(err, ErrWindow) {
 				return fmt.Errorf("memory that is not shared: %v, want %v", err, ErrWindow)
 			}

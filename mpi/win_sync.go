@@ -2,7 +2,6 @@ package mpi
 
 import (
 	"context"
-	"errors"
 
 	"github.com/weftstack/weft/mpi/internal/rma"
 )
@@ -23,14 +22,7 @@ const (
 // [AssertNoPrecede] and [AssertNoSucceed]. It returns the errors of the caller's operations,
 // ErrEpoch if a promise of AssertNoPrecede is broken, and ErrOption for another assert.
 func (w *Win[T]) Fence(ctx context.Context, asserts ...Assert) error {
-	t := w.w.of.enter()
-	a, err := joinAsserts(asserts, rma.AssertsFence)
-	if err != nil {
-		a = 0 // take part all the same: the other ranks wait
-	}
-	err = errors.Join(err, w.w.Fence(ctx, a))
-	w.w.of.leave(t, "Win.Fence", NoPeer, 0, 0, err)
-	return err
+	return w.w.Fence(ctx, asserts...)
 }
 
 // Flush completes the caller's operations on target, both here and there; the target takes no part
@@ -38,43 +30,33 @@ func (w *Win[T]) Fence(ctx context.Context, asserts ...Assert) error {
 // be touched. It needs no lock. Errors to test for: [RankError], and those of the operations, as
 // ErrRange and ErrAccess.
 func (w *Win[T]) Flush(ctx context.Context, target int) error {
-	t := w.w.of.enter()
-	err := w.w.Flush(ctx, target)
-	w.w.of.leave(t, "Win.Flush", target, 0, 0, err)
-	return err
+	return w.w.Flush(ctx, target)
 }
 
 // FlushAll is [Win.Flush] for all targets (MPI_Win_flush_all). It blocks until the operations are
 // complete.
 func (w *Win[T]) FlushAll(ctx context.Context) error {
-	t := w.w.of.enter()
-	err := w.w.FlushAll(ctx)
-	w.w.of.leave(t, "Win.FlushAll", NoPeer, 0, 0, err)
-	return err
+	return w.w.FlushAll(ctx)
 }
 
 // FlushLocal blocks until the buffers of the caller's operations on target may be used again
 // (MPI_Win_flush_local). The effect of writes may not be visible at the target yet.
 func (w *Win[T]) FlushLocal(ctx context.Context, target int) error {
-	t := w.w.of.enter()
-	err := w.w.FlushLocal(ctx, target)
-	w.w.of.leave(t, "Win.FlushLocal", target, 0, 0, err)
-	return err
+	return w.w.FlushLocal(ctx, target)
 }
 
 // FlushLocalAll is [Win.FlushLocal] for all targets (MPI_Win_flush_local_all). It blocks until the
 // buffers of all operations may be used again.
 func (w *Win[T]) FlushLocalAll(ctx context.Context) error {
-	t := w.w.of.enter()
-	err := w.w.FlushLocalAll(ctx)
-	w.w.of.leave(t, "Win.FlushLocalAll", NoPeer, 0, 0, err)
-	return err
+	return w.w.FlushLocalAll(ctx)
 }
 
 // Sync makes the effect of other ranks' operations on the caller's memory visible to the caller, if
 // it has learned of them otherwise than by a message or a synchronization call (MPI-4.1, Section
 // 12.5.4). It does not block.
-func (w *Win[T]) Sync() { w.w.Sync() }
+func (w *Win[T]) Sync() {
+	w.w.Sync()
+}
 
 // Lock blocks until the caller holds a lock on the window of target; the target takes no part
 // (MPI-4.1, Section 12.5.3). Locks are granted first come, first served. It takes [AssertNoCheck].
@@ -82,13 +64,7 @@ func (w *Win[T]) Sync() { w.w.Sync() }
 // [InfoNoLocks]; ErrOption for another mode or assert; and a [RankError] if target has failed. If
 // ctx ends first, the request is withdrawn.
 func (w *Win[T]) Lock(ctx context.Context, mode LockMode, target int, asserts ...Assert) error {
-	t := w.w.of.enter()
-	a, err := joinAsserts(asserts, rma.AssertsLock)
-	if err == nil {
-		err = w.w.Lock(ctx, rma.LockMode(mode), target, a)
-	}
-	w.w.of.leave(t, "Win.Lock", target, 0, 0, err)
-	return err
+	return w.w.Lock(ctx, mode, target, asserts...)
 }
 
 // Unlock completes the caller's operations on target and releases the lock (MPI_Win_unlock). It
@@ -96,31 +72,19 @@ func (w *Win[T]) Lock(ctx context.Context, mode LockMode, target int, asserts ..
 // ends first the lock is still held. It returns ErrEpoch if the caller holds no lock there, and the
 // errors of the operations.
 func (w *Win[T]) Unlock(ctx context.Context, target int) error {
-	t := w.w.of.enter()
-	err := w.w.Unlock(ctx, target)
-	w.w.of.leave(t, "Win.Unlock", target, 0, 0, err)
-	return err
+	return w.w.Unlock(ctx, target)
 }
 
 // LockAll takes a shared lock on the windows of all ranks (MPI_Win_lock_all). It blocks until all
 // have granted it. It takes [AssertNoCheck]. It fails like [Win.Lock], and then releases the locks
 // that it has taken.
 func (w *Win[T]) LockAll(ctx context.Context, asserts ...Assert) error {
-	t := w.w.of.enter()
-	a, err := joinAsserts(asserts, rma.AssertsLock)
-	if err == nil {
-		err = w.w.LockAll(ctx, a)
-	}
-	w.w.of.leave(t, "Win.LockAll", NoPeer, 0, 0, err)
-	return err
+	return w.w.LockAll(ctx, asserts...)
 }
 
 // UnlockAll releases the locks of [Win.LockAll] (MPI_Win_unlock_all). It blocks until the
 // operations are complete. If ctx ends first all locks are still held: call UnlockAll again. It
 // returns ErrEpoch if the caller does not hold all of them.
 func (w *Win[T]) UnlockAll(ctx context.Context) error {
-	t := w.w.of.enter()
-	err := w.w.UnlockAll(ctx)
-	w.w.of.leave(t, "Win.UnlockAll", NoPeer, 0, 0, err)
-	return err
+	return w.w.UnlockAll(ctx)
 }

@@ -365,7 +365,7 @@ func TestWinTargetRefuses(t *testing.T) {
 			return err
 		}
 		if c.Rank() == 0 {
-			part := w.w.Remote(1)
+			part := w.w.rma.Remote(1)
 			real := *part
 			for name, op := range map[string]func() error{
 				"put outside":      func() error { return w.Put(ctx, make([]uint16, 3), 1, 2) },
@@ -544,7 +544,7 @@ func TestWinFetchToDoesNotWait(t *testing.T) {
 		if err := errors.Join(w.FetchAndOpTo(ctx, 4, &old, 1, 0, Sum), w.CompareAndSwapTo(ctx, 4, 5, &was, 1, 0)); err != nil {
 			return err
 		}
-		if outstanding := w.w.Inspect(1).Answers; outstanding != 2 {
+		if outstanding := w.w.rma.Inspect(1).Answers; outstanding != 2 {
 			return fmt.Errorf("%d answers are outstanding, want 2", outstanding)
 		}
 		if err := w.Flush(ctx, 1); err != nil {

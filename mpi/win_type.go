@@ -15,7 +15,10 @@ func (w *Win[T]) PutType(
 	ctx context.Context, src []T, scount int, stype *Datatype, target, disp, tcount int, ttype *Datatype,
 ) error {
 	t := w.w.of.enter()
-	err := w.w.PutItems(ctx, itemsOf(src, scount, stype), target, disp, tcount, ttype.typ())
+	items, err := itemsOf(src, scount, stype)
+	if err == nil {
+		err = w.w.rma.PutItems(ctx, items, target, disp, tcount, ttype.typ())
+	}
 	w.w.of.leave(t, "Win.PutType", target, 0, tcount*ttype.typ().Size(), err)
 	return err
 }
@@ -26,12 +29,15 @@ func (w *Win[T]) GetType(
 	ctx context.Context, dst []T, dcount int, dtype *Datatype, target, disp, tcount int, ttype *Datatype,
 ) error {
 	t := w.w.of.enter()
-	err := w.w.GetItems(ctx, itemsOf(dst, dcount, dtype), target, disp, tcount, ttype.typ())
+	items, err := itemsOf(dst, dcount, dtype)
+	if err == nil {
+		err = w.w.rma.GetItems(ctx, items, target, disp, tcount, ttype.typ())
+	}
 	w.w.of.leave(t, "Win.GetType", target, 0, tcount*ttype.typ().Size(), err)
 	return err
 }
 
 // itemsOf returns count items of t in buf.
-func itemsOf[T Element](buf []T, count int, t *Datatype) datatype.Buffer {
-	return datatype.Buffer{Mem: datatype.In(datatype.Bytes(buf)), Count: count, Type: t.typ()}
+func itemsOf[T Element](buf []T, count int, t *Datatype) (datatype.Items, error) {
+	return datatype.ItemsOf(datatype.Buffer{Mem: datatype.In(datatype.Bytes(buf)), Count: count, Type: t.typ()})
 }

@@ -1,6 +1,11 @@
 package mpi
 
-import "context"
+import (
+	"context"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
+	ops "github.com/weftstack/weft/mpi/internal/op"
+)
 
 // AccumulateType is [Win.Accumulate] of scount items of stype in src, into tcount items of ttype
 // that begin at disp in the window of target (MPI-4.1, Section 12.3.4). Both must hold the same
@@ -10,7 +15,10 @@ import "context"
 func (w *Win[T]) AccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	target, disp, tcount int, ttype *Datatype, op Op[T]) error {
 	t := w.w.of.enter()
-	err := w.w.UpdateItems(ctx, itemsOf(src, scount, stype), nil, target, disp, tcount, ttype.typ(), w.w.typ, op.reducer())
+	from, err := itemsOf(src, scount, stype)
+	if err == nil {
+		err = w.w.rma.UpdateItems(ctx, from, nil, target, disp, tcount, ttype.typ(), w.w.typ, op.reducer())
+	}
 	w.w.of.leave(t, "Win.AccumulateType", target, 0, tcount*ttype.typ().Size(), err)
 	return err
 }
@@ -22,9 +30,15 @@ func (w *Win[T]) AccumulateType(ctx context.Context, src []T, scount int, stype 
 func (w *Win[T]) GetAccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	result []T, rcount int, rtype *Datatype, target, disp, tcount int, ttype *Datatype, op Op[T]) error {
 	t := w.w.of.enter()
-	old := itemsOf(result, rcount, rtype)
-	from, to := itemsOf(src, scount, stype), ttype.typ()
-	err := w.w.UpdateItems(ctx, from, &old, target, disp, tcount, to, w.w.typ, op.reducer())
+	old, err := itemsOf(result, rcount, rtype)
+	var from datatype.Items
+	red := op.reducer()
+	if err == nil && (red == nil || red.Code() != ops.CodeNoOp) {
+		from, err = itemsOf(src, scount, stype)
+	}
+	if err == nil {
+		err = w.w.rma.UpdateItems(ctx, from, &old, target, disp, tcount, ttype.typ(), w.w.typ, red)
+	}
 	w.w.of.leave(t, "Win.GetAccumulateType", target, 0, tcount*ttype.typ().Size(), err)
 	return err
 }

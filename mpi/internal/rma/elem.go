@@ -185,6 +185,9 @@ func addressOf(mem []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceD
 // maxAlign bounds the alignment of elements.
 const maxAlign = 64
 
+// Operator returns a predefined operator on elements of the type, or nil if they do not have it.
+func (e *Elem) Operator(code op.Code) op.Reducer { return e.ops[code] }
+
 // reducer returns the code of an operator, or ErrOp if updates of elements of the type cannot use it.
 func (e *Elem) reducer(red op.Reducer) (op.Code, error) {
 	if e == nil {

@@ -10,44 +10,34 @@ import (
 )
 
 // UpdateItems is Update of items that consist of elements of type e; old may be nil.
-func (w *Window) UpdateItems(ctx context.Context, src datatype.Buffer, old *datatype.Buffer,
+func (w *Window) UpdateItems(ctx context.Context, src datatype.Items, old *datatype.Items,
 	target, disp, tcount int, ttype *datatype.Type, e *Elem, red op.Reducer) error {
 	code, err := e.reducer(red)
 	if err != nil {
 		return err
 	}
-	noOp := code == op.CodeNoOp && old != nil
-	same := src.Type
-	if noOp {
-		same = old.Type // NoOp ignores the operands
-	}
-	if err := w.wholeElements(e, same, ttype); err != nil {
+	noOp := code == op.CodeNoOp && old != nil // NoOp ignores the operands
+	if err := w.wholeElements(e, ttype); err != nil {
 		return err
 	}
 	var packed []byte
 	if noOp {
-		var size int
-		size, err = old.Span()
-		packed = make([]byte, size)
-	} else {
-		packed, err = pack(src)
-	}
-	if err != nil {
+		packed = make([]byte, old.Len())
+	} else if err := w.wholeItems(e, &src); err != nil {
 		return err
+	} else if packed = src.Mem; !src.Dense() { // until the operation is complete
+		packed = make([]byte, src.Len())
+		src.Gaps.Pack(packed, 0)
 	}
-	to := datatype.Buffer{Mem: datatype.In(packed), Count: 1, Type: datatype.OfBytes(len(packed))}
+	to := datatype.Items{Mem: packed, Sig: e.sig}
 	var olds []byte // packed, if elements have gaps
 	if old != nil {
-		if err := w.wholeElements(e, old.Type); err != nil {
+		if err := w.wholeItems(e, old); err != nil {
 			return err
 		}
 		if to = *old; e.gap != nil {
-			size, err := old.Span()
-			if err != nil {
-				return err
-			}
-			olds = make([]byte, size)
-			to = datatype.Buffer{Mem: datatype.In(olds), Count: 1, Type: datatype.OfBytes(size)}
+			olds = make([]byte, old.Len())
+			to = datatype.Items{Mem: olds, Sig: e.sig}
 		}
 	}
 	off, _, err := w.locateUpdate(target, disp, 0, e)
@@ -58,7 +48,7 @@ func (w *Window) UpdateItems(ctx context.Context, src datatype.Buffer, old *data
 		return err
 	}
 	pos := 0 // bytes of data before what is moved next
-	err = w.typed(to, target, disp, tcount, ttype, AccessUpdate, func(b []byte, off int) error {
+	err = w.typed(&to, target, disp, tcount, ttype, AccessUpdate, func(b []byte, off int) error {
 		from := pos
 		pos += len(b)
 		if e.gap != nil {
@@ -77,7 +67,7 @@ func (w *Window) UpdateItems(ctx context.Context, src datatype.Buffer, old *data
 		return w.updateAt(ctx, packed[from:pos], b, target, off, e, code)
 	})
 	if err == nil && olds != nil {
-		w.unpackLater(target, olds, *old)
+		w.unpackLater(target, olds, old.Gaps)
 	}
 	return err
 }
@@ -107,45 +97,43 @@ func (w *Window) unpackLater(target int, olds []byte, to datatype.Buffer) {
 	t.mu.Unlock()
 }
 
-// pack returns the data of items without gaps, in place if they have none.
-func pack(x datatype.Buffer) ([]byte, error) {
-	size, err := x.Span()
-	if err != nil {
-		return nil, err
+// wholeItems is wholeElements of items here.
+func (w *Window) wholeItems(e *Elem, x *datatype.Items) error {
+	if !x.Dense() {
+		return w.wholeElements(e, x.Gaps.Type)
 	}
-	if b, ok := x.Contiguous(); ok {
-		return b, nil
+	if len(x.Mem)%e.size != 0 {
+		return fmt.Errorf("%w: %d bytes hold parts of elements of %d bytes", mpierr.ErrDatatype, len(x.Mem), e.size)
 	}
-	b := make([]byte, size)
-	x.Pack(b, 0)
-	return b, nil
+	if !x.Sig.Matches(e.sig) {
+		return fmt.Errorf("%w: %v in an update of %v", mpierr.ErrTypeMismatch, x.Sig, e)
+	}
+	return nil
 }
 
 // wholeElements checks that items consist of whole elements of a type, at places that are aligned for them if the
 // first item is. If all elements of the window are of the type, there must be one at each place.
-func (w *Window) wholeElements(e *Elem, types ...*datatype.Type) error {
+func (w *Window) wholeElements(e *Elem, t *datatype.Type) error {
 	step := e.align
 	if w.elem != nil {
 		step = e.size
 	}
-	for _, t := range types {
-		if t == nil {
-			return fmt.Errorf("%w: nil", mpierr.ErrDatatype)
+	if t == nil {
+		return fmt.Errorf("%w: nil", mpierr.ErrDatatype)
+	}
+	ok := t.Extent()%step == 0
+	if e.gap != nil {
+		ok = wholeGapped(e, t)
+	} else {
+		for off, n := range t.Runs(1) {
+			ok = ok && off%step == 0 && n%e.size == 0
 		}
-		ok := t.Extent()%step == 0
-		if e.gap != nil {
-			ok = wholeGapped(e, t)
-		} else {
-			for off, n := range t.Runs(1) {
-				ok = ok && off%step == 0 && n%e.size == 0
-			}
-		}
-		if !ok {
-			return fmt.Errorf("%w: %v holds parts of elements of %d bytes", mpierr.ErrDatatype, t, e.size)
-		}
-		if !t.Values().Matches(e.sig) {
-			return fmt.Errorf("%w: %v in an update of %v", mpierr.ErrTypeMismatch, t.Values(), e)
-		}
+	}
+	if !ok {
+		return fmt.Errorf("%w: %v holds parts of elements of %d bytes", mpierr.ErrDatatype, t, e.size)
+	}
+	if !t.Values().Matches(e.sig) {
+		return fmt.Errorf("%w: %v in an update of %v", mpierr.ErrTypeMismatch, t.Values(), e)
 	}
 	return nil
 }
@@ -159,16 +147,16 @@ func wholeGapped(e *Elem, t *datatype.Type) bool {
 
 // PutItems is Put of items, to tcount items of ttype that begin at disp. Each range of bytes that is
 // contiguous on both sides is one transfer.
-func (w *Window) PutItems(ctx context.Context, src datatype.Buffer,
+func (w *Window) PutItems(ctx context.Context, src datatype.Items,
 	target, disp, tcount int, ttype *datatype.Type) error {
-	return w.typed(src, target, disp, tcount, ttype, AccessWrite,
+	return w.typed(&src, target, disp, tcount, ttype, AccessWrite,
 		func(b []byte, off int) error { return w.putAt(ctx, b, target, off) })
 }
 
 // GetItems is Get of tcount items of ttype that begin at disp.
-func (w *Window) GetItems(ctx context.Context, dst datatype.Buffer,
+func (w *Window) GetItems(ctx context.Context, dst datatype.Items,
 	target, disp, tcount int, ttype *datatype.Type) error {
-	return w.typed(dst, target, disp, tcount, ttype, AccessRead,
+	return w.typed(&dst, target, disp, tcount, ttype, AccessRead,
 		func(b []byte, off int) error { return w.getAt(ctx, b, target, off) })
 }
 
@@ -187,12 +175,9 @@ func within(t *datatype.Type, count, off, n int) (int, error) {
 }
 
 // typed checks a transfer of items and calls move for each range that is contiguous on both sides.
-func (w *Window) typed(x datatype.Buffer, target, disp, tcount int, ttype *datatype.Type, need Access,
+func (w *Window) typed(x *datatype.Items, target, disp, tcount int, ttype *datatype.Type, need Access,
 	move func(b []byte, off int) error) error {
-	size, err := x.Span()
-	if err != nil {
-		return err
-	}
+	size := x.Len()
 	off, _, err := w.locate(target, disp, 0, need)
 	if err != nil || target == ProcNull {
 		return err
@@ -205,13 +190,17 @@ func (w *Window) typed(x datatype.Buffer, target, disp, tcount int, ttype *datat
 	if err != nil {
 		return fmt.Errorf("%w: %w", mpierr.ErrRange, err)
 	}
-	if a, b := x.Type.Values(), ttype.Values(); size > 0 && !a.Matches(b) {
-		return fmt.Errorf("%w: %v here, %v at the target", mpierr.ErrTypeMismatch, a, b)
+	if size > 0 && !x.Sig.Matches(ttype.Values()) {
+		return fmt.Errorf("%w: %v here, %v at the target", mpierr.ErrTypeMismatch, x.Sig, ttype.Values())
 	}
 	if size != tsize {
 		return fmt.Errorf("%w: %d bytes here, %d at the target", mpierr.ErrCount, size, tsize)
 	}
-	here, there := datatype.Cursor{Buffer: x}, datatype.Cursor{Buffer: datatype.Buffer{Count: tcount, Type: ttype}}
+	own := x.Gaps
+	if x.Dense() {
+		own = datatype.Buffer{Mem: datatype.In(x.Mem), Count: size, Type: oneByte}
+	}
+	here, there := datatype.Cursor{Buffer: own}, datatype.Cursor{Buffer: datatype.Buffer{Count: tcount, Type: ttype}}
 	var froms, tos [someRuns]datatype.Run
 	from, to := froms[:0], tos[:0]
 	for {
@@ -225,7 +214,7 @@ func (w *Window) typed(x datatype.Buffer, target, disp, tcount int, ttype *datat
 		}
 		a, b := &from[0], &to[0]
 		n := min(a.Len, b.Len)
-		if err := move(x.Mem.Bytes(a.Off, n), off+b.Off); err != nil {
+		if err := move(own.Mem.Bytes(a.Off, n), off+b.Off); err != nil {
 			return err
 		}
 		if a.Off, a.Len = a.Off+n, a.Len-n; a.Len == 0 {
@@ -236,6 +225,8 @@ func (w *Window) typed(x datatype.Buffer, target, disp, tcount int, ttype *datat
 		}
 	}
 }
+
+var oneByte = datatype.OfBytes(1)
 
 // someRuns is how many runs of items are looked up at a time.
 const someRuns = 16
