@@ -16,16 +16,215 @@ MPI_Aint PMPI_Aint_diff(MPI_Aint addr1, MPI_Aint addr2)
 	return (MPI_Aint)((uintptr_t)addr1 - (uintptr_t)addr2);
 }
 
+#pragma weak MPI_Get_address = PMPI_Get_address
+int PMPI_Get_address(const void *location, MPI_Aint *address)
+{
+	if (address) return *address = (MPI_Aint)location, MPI_SUCCESS;
+	return weft_GetAddress((GoUintptr)location, (GoUintptr)address);
+}
+
+#pragma weak MPI_Pack = PMPI_Pack
+int PMPI_Pack(const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, int outsize, int *position, MPI_Comm comm)
+{
+	return weft_Pack((GoUintptr)inbuf, incount, (GoUintptr)datatype, (GoUintptr)outbuf, outsize, (GoUintptr)position, (GoUintptr)comm, 0);
+}
+
+#pragma weak MPI_Pack_c = PMPI_Pack_c
+int PMPI_Pack_c(const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize, MPI_Count *position, MPI_Comm comm)
+{
+	return weft_Pack((GoUintptr)inbuf, incount, (GoUintptr)datatype, (GoUintptr)outbuf, outsize, (GoUintptr)position, (GoUintptr)comm, 1);
+}
+
+#pragma weak MPI_Pack_external = PMPI_Pack_external
+int PMPI_Pack_external(const char *datarep, const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, MPI_Aint outsize, MPI_Aint *position)
+{
+	return weft_PackExternal((GoUintptr)datarep, (GoUintptr)inbuf, incount, (GoUintptr)datatype, (GoUintptr)outbuf, outsize, (GoUintptr)position);
+}
+
+#pragma weak MPI_Pack_external_c = PMPI_Pack_external_c
+int PMPI_Pack_external_c(const char *datarep, const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize, MPI_Count *position)
+{
+	return weft_PackExternal((GoUintptr)datarep, (GoUintptr)inbuf, incount, (GoUintptr)datatype, (GoUintptr)outbuf, outsize, (GoUintptr)position);
+}
+
+#pragma weak MPI_Pack_external_size = PMPI_Pack_external_size
+int PMPI_Pack_external_size(const char *datarep, int incount, MPI_Datatype datatype, MPI_Aint *size)
+{
+	return weft_PackExternalSize((GoUintptr)datarep, incount, (GoUintptr)datatype, (GoUintptr)size);
+}
+
+#pragma weak MPI_Pack_external_size_c = PMPI_Pack_external_size_c
+int PMPI_Pack_external_size_c(const char *datarep, MPI_Count incount, MPI_Datatype datatype, MPI_Count *size)
+{
+	return weft_PackExternalSize((GoUintptr)datarep, incount, (GoUintptr)datatype, (GoUintptr)size);
+}
+
+#pragma weak MPI_Pack_size = PMPI_Pack_size
+int PMPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int *size)
+{
+	return weft_PackSize(incount, (GoUintptr)datatype, (GoUintptr)comm, (GoUintptr)size, 0);
+}
+
+#pragma weak MPI_Pack_size_c = PMPI_Pack_size_c
+int PMPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm, MPI_Count *size)
+{
+	return weft_PackSize(incount, (GoUintptr)datatype, (GoUintptr)comm, (GoUintptr)size, 1);
+}
+
+#pragma weak MPI_Type_commit = PMPI_Type_commit
+int PMPI_Type_commit(MPI_Datatype *datatype)
+{
+	return weft_TypeCommit((GoUintptr)datatype);
+}
+
+#pragma weak MPI_Type_contiguous = PMPI_Type_contiguous
+int PMPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+	return weft_TypeContiguous(count, (GoUintptr)oldtype, (GoUintptr)newtype, 0);
+}
+
+#pragma weak MPI_Type_contiguous_c = PMPI_Type_contiguous_c
+int PMPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+	return weft_TypeContiguous(count, (GoUintptr)oldtype, (GoUintptr)newtype, 1);
+}
+
+#pragma weak MPI_Type_create_darray = PMPI_Type_create_darray
+int PMPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+	return weft_TypeCreateDarray(size, rank, ndims, (GoUintptr)array_of_gsizes, (GoUintptr)array_of_distribs, (GoUintptr)array_of_dargs, (GoUintptr)array_of_psizes, order, (GoUintptr)oldtype, (GoUintptr)newtype, 0);
+}
+
+#pragma weak MPI_Type_create_darray_c = PMPI_Type_create_darray_c
+int PMPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+	return weft_TypeCreateDarray(size, rank, ndims, (GoUintptr)array_of_gsizes, (GoUintptr)array_of_distribs, (GoUintptr)array_of_dargs, (GoUintptr)array_of_psizes, order, (GoUintptr)oldtype, (GoUintptr)newtype, 1);
+}
+
+#pragma weak MPI_Type_create_f90_complex = PMPI_Type_create_f90_complex
+int PMPI_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype)
+{
+	return weft_TypeCreateF90Complex(p, r, (GoUintptr)newtype);
+}
+
+#pragma weak MPI_Type_create_f90_integer = PMPI_Type_create_f90_integer
+int PMPI_Type_create_f90_integer(int r, MPI_Datatype *newtype)
+{
+	return weft_TypeCreateF90Integer(r, (GoUintptr)newtype);
+}
+
+#pragma weak MPI_Type_create_f90_real = PMPI_Type_create_f90_real
+int PMPI_Type_create_f90_real(int p, int r, MPI_Datatype *newtype)
+{
+	return weft_TypeCreateF90Real(p, r, (GoUintptr)newtype);
+}
+
+#pragma weak MPI_Type_create_hindexed = PMPI_Type_create_hindexed
+int PMPI_Type_create_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+	return weft_TypeCreateHindexed(count, (GoUintptr)array_of_blocklengths, (GoUintptr)array_of_displacements, (GoUintptr)oldtype, (GoUintptr)newtype, 0);
+}
+
+#pragma weak MPI_Type_create_hindexed_c = PMPI_Type_create_hindexed_c
+int PMPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+	return weft_TypeCreateHindexed(count, (GoUintptr)array_of_blocklengths, (GoUintptr)array_of_displacements, (GoUintptr)oldtype, (GoUintptr)newtype, 1);
+}
+
+#pragma weak MPI_Type_create_hindexed_block = PMPI_Type_create_hindexed_block
+int PMPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+	return weft_TypeCreateHindexedBlock(count, blocklength, (GoUintptr)array_of_displacements, (GoUintptr)oldtype, (GoUintptr)newtype, 0);
+}
+
+#pragma weak MPI_Type_create_hindexed_block_c = PMPI_Type_create_hindexed_block_c
+int PMPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+	return weft_TypeCreateHindexedBlock(count, blocklength, (GoUintptr)array_of_displacements, (GoUintptr)oldtype, (GoUintptr)newtype, 1);
+}
+
+#pragma weak MPI_Type_create_hvector = PMPI_Type_create_hvector
+int PMPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+	return weft_TypeCreateHvector(count, blocklength, stride, (GoUintptr)oldtype, (GoUintptr)newtype, 0);
+}
+
+#pragma weak MPI_Type_create_hvector_c = PMPI_Type_create_hvector_c
+int PMPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+	return weft_TypeCreateHvector(count, blocklength, stride, (GoUintptr)oldtype, (GoUintptr)newtype, 1);
+}
+
+#pragma weak MPI_Type_create_indexed_block = PMPI_Type_create_indexed_block
+int PMPI_Type_create_indexed_block(int count, int blocklength, const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+	return weft_TypeCreateIndexedBlock(count, blocklength, (GoUintptr)array_of_displacements, (GoUintptr)oldtype, (GoUintptr)newtype, 0);
+}
+
+#pragma weak MPI_Type_create_indexed_block_c = PMPI_Type_create_indexed_block_c
+int PMPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+	return weft_TypeCreateIndexedBlock(count, blocklength, (GoUintptr)array_of_displacements, (GoUintptr)oldtype, (GoUintptr)newtype, 1);
+}
+
 #pragma weak MPI_Type_create_keyval = PMPI_Type_create_keyval
 int PMPI_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn, MPI_Type_delete_attr_function *type_delete_attr_fn, int *type_keyval, void *extra_state)
 {
 	return weft_TypeCreateKeyval((GoUintptr)type_copy_attr_fn, (GoUintptr)type_delete_attr_fn, (GoUintptr)type_keyval, (GoUintptr)extra_state);
 }
 
+#pragma weak MPI_Type_create_resized = PMPI_Type_create_resized
+int PMPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype *newtype)
+{
+	return weft_TypeCreateResized((GoUintptr)oldtype, lb, extent, (GoUintptr)newtype, 0);
+}
+
+#pragma weak MPI_Type_create_resized_c = PMPI_Type_create_resized_c
+int PMPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype *newtype)
+{
+	return weft_TypeCreateResized((GoUintptr)oldtype, lb, extent, (GoUintptr)newtype, 1);
+}
+
+#pragma weak MPI_Type_create_struct = PMPI_Type_create_struct
+int PMPI_Type_create_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
+{
+	return weft_TypeCreateStruct(count, (GoUintptr)array_of_blocklengths, (GoUintptr)array_of_displacements, (GoUintptr)array_of_types, (GoUintptr)newtype, 0);
+}
+
+#pragma weak MPI_Type_create_struct_c = PMPI_Type_create_struct_c
+int PMPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
+{
+	return weft_TypeCreateStruct(count, (GoUintptr)array_of_blocklengths, (GoUintptr)array_of_displacements, (GoUintptr)array_of_types, (GoUintptr)newtype, 1);
+}
+
+#pragma weak MPI_Type_create_subarray = PMPI_Type_create_subarray
+int PMPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int array_of_subsizes[], const int array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+	return weft_TypeCreateSubarray(ndims, (GoUintptr)array_of_sizes, (GoUintptr)array_of_subsizes, (GoUintptr)array_of_starts, order, (GoUintptr)oldtype, (GoUintptr)newtype, 0);
+}
+
+#pragma weak MPI_Type_create_subarray_c = PMPI_Type_create_subarray_c
+int PMPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], const MPI_Count array_of_subsizes[], const MPI_Count array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+	return weft_TypeCreateSubarray(ndims, (GoUintptr)array_of_sizes, (GoUintptr)array_of_subsizes, (GoUintptr)array_of_starts, order, (GoUintptr)oldtype, (GoUintptr)newtype, 1);
+}
+
 #pragma weak MPI_Type_delete_attr = PMPI_Type_delete_attr
 int PMPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval)
 {
 	return weft_TypeDeleteAttr((GoUintptr)datatype, type_keyval);
+}
+
+#pragma weak MPI_Type_dup = PMPI_Type_dup
+int PMPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+	return weft_TypeDup((GoUintptr)oldtype, (GoUintptr)newtype);
+}
+
+#pragma weak MPI_Type_free = PMPI_Type_free
+int PMPI_Type_free(MPI_Datatype *datatype)
+{
+	return weft_TypeFree((GoUintptr)datatype);
 }
 
 #pragma weak MPI_Type_free_keyval = PMPI_Type_free_keyval
@@ -40,8 +239,164 @@ int PMPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void *attribute_v
 	return weft_TypeGetAttr((GoUintptr)datatype, type_keyval, (GoUintptr)attribute_val, (GoUintptr)flag);
 }
 
+#pragma weak MPI_Type_get_contents = PMPI_Type_get_contents
+int PMPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Datatype array_of_datatypes[])
+{
+	return weft_TypeGetContents((GoUintptr)datatype, max_integers, max_addresses, 0, max_datatypes, (GoUintptr)array_of_integers, (GoUintptr)array_of_addresses, 0, (GoUintptr)array_of_datatypes);
+}
+
+#pragma weak MPI_Type_get_contents_c = PMPI_Type_get_contents_c
+int PMPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_large_counts, MPI_Count max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Count array_of_large_counts[], MPI_Datatype array_of_datatypes[])
+{
+	return weft_TypeGetContents((GoUintptr)datatype, max_integers, max_addresses, max_large_counts, max_datatypes, (GoUintptr)array_of_integers, (GoUintptr)array_of_addresses, (GoUintptr)array_of_large_counts, (GoUintptr)array_of_datatypes);
+}
+
+#pragma weak MPI_Type_get_envelope = PMPI_Type_get_envelope
+int PMPI_Type_get_envelope(MPI_Datatype datatype, int *num_integers, int *num_addresses, int *num_datatypes, int *combiner)
+{
+	return weft_TypeGetEnvelope((GoUintptr)datatype, (GoUintptr)num_integers, (GoUintptr)num_addresses, 0, (GoUintptr)num_datatypes, (GoUintptr)combiner, 0);
+}
+
+#pragma weak MPI_Type_get_envelope_c = PMPI_Type_get_envelope_c
+int PMPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count *num_integers, MPI_Count *num_addresses, MPI_Count *num_large_counts, MPI_Count *num_datatypes, int *combiner)
+{
+	return weft_TypeGetEnvelope((GoUintptr)datatype, (GoUintptr)num_integers, (GoUintptr)num_addresses, (GoUintptr)num_large_counts, (GoUintptr)num_datatypes, (GoUintptr)combiner, 1);
+}
+
+#pragma weak MPI_Type_get_extent = PMPI_Type_get_extent
+int PMPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint *lb, MPI_Aint *extent)
+{
+	return weft_TypeGetExtent((GoUintptr)datatype, (GoUintptr)lb, (GoUintptr)extent);
+}
+
+#pragma weak MPI_Type_get_extent_c = PMPI_Type_get_extent_c
+int PMPI_Type_get_extent_c(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent)
+{
+	return weft_TypeGetExtent((GoUintptr)datatype, (GoUintptr)lb, (GoUintptr)extent);
+}
+
+#pragma weak MPI_Type_get_extent_x = PMPI_Type_get_extent_x
+int PMPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent)
+{
+	return weft_TypeGetExtentX((GoUintptr)datatype, (GoUintptr)lb, (GoUintptr)extent);
+}
+
+#pragma weak MPI_Type_get_name = PMPI_Type_get_name
+int PMPI_Type_get_name(MPI_Datatype datatype, char *type_name, int *resultlen)
+{
+	return weft_TypeGetName((GoUintptr)datatype, (GoUintptr)type_name, (GoUintptr)resultlen);
+}
+
+#pragma weak MPI_Type_get_true_extent = PMPI_Type_get_true_extent
+int PMPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint *true_lb, MPI_Aint *true_extent)
+{
+	return weft_TypeGetTrueExtent((GoUintptr)datatype, (GoUintptr)true_lb, (GoUintptr)true_extent);
+}
+
+#pragma weak MPI_Type_get_true_extent_c = PMPI_Type_get_true_extent_c
+int PMPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count *true_lb, MPI_Count *true_extent)
+{
+	return weft_TypeGetTrueExtent((GoUintptr)datatype, (GoUintptr)true_lb, (GoUintptr)true_extent);
+}
+
+#pragma weak MPI_Type_get_true_extent_x = PMPI_Type_get_true_extent_x
+int PMPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count *true_lb, MPI_Count *true_extent)
+{
+	return weft_TypeGetTrueExtentX((GoUintptr)datatype, (GoUintptr)true_lb, (GoUintptr)true_extent);
+}
+
+#pragma weak MPI_Type_get_value_index = PMPI_Type_get_value_index
+int PMPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, MPI_Datatype *pair_type)
+{
+	return weft_TypeGetValueIndex((GoUintptr)value_type, (GoUintptr)index_type, (GoUintptr)pair_type);
+}
+
+#pragma weak MPI_Type_indexed = PMPI_Type_indexed
+int PMPI_Type_indexed(int count, const int array_of_blocklengths[], const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+	return weft_TypeIndexed(count, (GoUintptr)array_of_blocklengths, (GoUintptr)array_of_displacements, (GoUintptr)oldtype, (GoUintptr)newtype, 0);
+}
+
+#pragma weak MPI_Type_indexed_c = PMPI_Type_indexed_c
+int PMPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+	return weft_TypeIndexed(count, (GoUintptr)array_of_blocklengths, (GoUintptr)array_of_displacements, (GoUintptr)oldtype, (GoUintptr)newtype, 1);
+}
+
+#pragma weak MPI_Type_match_size = PMPI_Type_match_size
+int PMPI_Type_match_size(int typeclass, int size, MPI_Datatype *datatype)
+{
+	return weft_TypeMatchSize(typeclass, size, (GoUintptr)datatype);
+}
+
 #pragma weak MPI_Type_set_attr = PMPI_Type_set_attr
 int PMPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val)
 {
 	return weft_TypeSetAttr((GoUintptr)datatype, type_keyval, (GoUintptr)attribute_val);
+}
+
+#pragma weak MPI_Type_set_name = PMPI_Type_set_name
+int PMPI_Type_set_name(MPI_Datatype datatype, const char *type_name)
+{
+	return weft_TypeSetName((GoUintptr)datatype, (GoUintptr)type_name);
+}
+
+#pragma weak MPI_Type_size = PMPI_Type_size
+int PMPI_Type_size(MPI_Datatype datatype, int *size)
+{
+	int value;
+	if (size && weft_cached(weft_type_sizes, (uintptr_t)datatype, &value)) return *size = value, MPI_SUCCESS;
+	return weft_TypeSize((GoUintptr)datatype, (GoUintptr)size, 0);
+}
+
+#pragma weak MPI_Type_size_c = PMPI_Type_size_c
+int PMPI_Type_size_c(MPI_Datatype datatype, MPI_Count *size)
+{
+	int value;
+	if (size && weft_cached(weft_type_sizes, (uintptr_t)datatype, &value)) return *size = value, MPI_SUCCESS;
+	return weft_TypeSize((GoUintptr)datatype, (GoUintptr)size, 1);
+}
+
+#pragma weak MPI_Type_size_x = PMPI_Type_size_x
+int PMPI_Type_size_x(MPI_Datatype datatype, MPI_Count *size)
+{
+	int value;
+	if (size && weft_cached(weft_type_sizes, (uintptr_t)datatype, &value)) return *size = value, MPI_SUCCESS;
+	return weft_TypeSizeX((GoUintptr)datatype, (GoUintptr)size);
+}
+
+#pragma weak MPI_Type_vector = PMPI_Type_vector
+int PMPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+	return weft_TypeVector(count, blocklength, stride, (GoUintptr)oldtype, (GoUintptr)newtype, 0);
+}
+
+#pragma weak MPI_Type_vector_c = PMPI_Type_vector_c
+int PMPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+	return weft_TypeVector(count, blocklength, stride, (GoUintptr)oldtype, (GoUintptr)newtype, 1);
+}
+
+#pragma weak MPI_Unpack = PMPI_Unpack
+int PMPI_Unpack(const void *inbuf, int insize, int *position, void *outbuf, int outcount, MPI_Datatype datatype, MPI_Comm comm)
+{
+	return weft_Unpack((GoUintptr)inbuf, insize, (GoUintptr)position, (GoUintptr)outbuf, outcount, (GoUintptr)datatype, (GoUintptr)comm, 0);
+}
+
+#pragma weak MPI_Unpack_c = PMPI_Unpack_c
+int PMPI_Unpack_c(const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm)
+{
+	return weft_Unpack((GoUintptr)inbuf, insize, (GoUintptr)position, (GoUintptr)outbuf, outcount, (GoUintptr)datatype, (GoUintptr)comm, 1);
+}
+
+#pragma weak MPI_Unpack_external = PMPI_Unpack_external
+int PMPI_Unpack_external(const char *datarep, const void *inbuf, MPI_Aint insize, MPI_Aint *position, void *outbuf, int outcount, MPI_Datatype datatype)
+{
+	return weft_UnpackExternal((GoUintptr)datarep, (GoUintptr)inbuf, insize, (GoUintptr)position, (GoUintptr)outbuf, outcount, (GoUintptr)datatype);
+}
+
+#pragma weak MPI_Unpack_external_c = PMPI_Unpack_external_c
+int PMPI_Unpack_external_c(const char *datarep, const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount, MPI_Datatype datatype)
+{
+	return weft_UnpackExternal((GoUintptr)datarep, (GoUintptr)inbuf, insize, (GoUintptr)position, (GoUintptr)outbuf, outcount, (GoUintptr)datatype);
 }
