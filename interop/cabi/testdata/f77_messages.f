@@ -54,7 +54,8 @@
       call MPI_GET_COUNT(st, MPI_DOUBLE_PRECISION, n, ierr)
       call check(n .eq. 10, 'count of sendrecv')
 
-!     indices count from one, and MPI_UNDEFINED stays
+!     indices count from one, and MPI_UNDEFINED stays; with a barrier
+!     before each send only one request is complete at a time
       do i = 1, 4
         box(i) = 0
         small(i) = 10 * rank + i
@@ -69,12 +70,14 @@
       call check(reqs(2) .ne. MPI_REQUEST_NULL, 'waitany others')
       call check(st(MPI_TAG) .eq. 103, 'waitany tag')
       call check(box(3) .eq. 10 * left + 3, 'waitany value')
+      call MPI_BARRIER(MPI_COMM_WORLD, ierr)
       call MPI_SEND(small(1), 1, MPI_INTEGER, right, 101,
      &  MPI_COMM_WORLD, ierr)
       call MPI_WAITSOME(4, reqs, outcount, indices, sts, ierr)
       call check(outcount .eq. 1, 'waitsome count')
       call check(indices(1) .eq. 1, 'waitsome index')
       call check(sts(MPI_TAG,1) .eq. 101, 'waitsome tag')
+      call MPI_BARRIER(MPI_COMM_WORLD, ierr)
       call MPI_SEND(small(4), 1, MPI_INTEGER, right, 104,
      &  MPI_COMM_WORLD, ierr)
       outcount = 0
@@ -84,6 +87,7 @@
       end do
       call check(outcount .eq. 1, 'testsome count')
       call check(indices(1) .eq. 4, 'testsome index')
+      call MPI_BARRIER(MPI_COMM_WORLD, ierr)
       call MPI_SEND(small(2), 1, MPI_INTEGER, right, 102,
      &  MPI_COMM_WORLD, ierr)
       flag = .false.
