@@ -61,5 +61,14 @@ func init() {
 		commSizes.drop(h)
 		typeSizes.drop(h)
 	}
-	cbinding.CachePhase = func(phase int) { atomic.StoreInt32(phaseNow, int32(phase)) }
+	cbinding.CachePhase = func(phase int) {
+		atomic.StoreInt32(phaseNow, int32(phase))
+		if phase == 2 { // what a session still uses is asked for in Go
+			for i := range commRanks {
+				atomic.StoreUint64(&commRanks[i], 0)
+				atomic.StoreUint64(&commSizes[i], 0)
+				atomic.StoreUint64(&typeSizes[i], 0)
+			}
+		}
+	}
 }
