@@ -3,8 +3,9 @@ package mpi
 import (
 	"context"
 	"fmt"
+	"slices"
 
-	"github.com/weftstack/weft/mpi/internal/coll"
+	"github.com/weftstack/weft/internal/bufpool"
 	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 )
@@ -17,83 +18,187 @@ import (
 // [RankError].
 func Alltoallw[T Element](ctx context.Context, c *Comm, send []T, scounts, sdispls []int, stypes []*Datatype,
 	recv []T, rcounts, rdispls []int, rtypes []*Datatype) error {
-	out, in := &typedBlocks{scounts, sdispls, typesOf(stypes), nil}, &typedBlocks{rcounts, rdispls, typesOf(rtypes), nil}
-	return finish(c.alltoallwCall(ctx, check(send, recv), out, in))
+	return c.Alltoallw(ctx, blocksIn(send, scounts, sdispls, stypes), blocksIn(recv, rcounts, rdispls, rtypes))
 }
 
 // Ialltoallw starts [Alltoallw] (MPI_Ialltoallw).
 func Ialltoallw[T Element](c *Comm, send []T, scounts, sdispls []int, stypes []*Datatype,
 	recv []T, rcounts, rdispls []int, rtypes []*Datatype) (*Request, error) {
-	out, in := &typedBlocks{scounts, sdispls, typesOf(stypes), nil}, &typedBlocks{rcounts, rdispls, typesOf(rtypes), nil}
-	return start(c.alltoallwCall(context.Background(), check(send, recv), out, in))
+	return c.Ialltoallw(blocksIn(send, scounts, sdispls, stypes), blocksIn(recv, rcounts, rdispls, rtypes))
 }
 
-// typedBlocks are the blocks of the ranks in a buffer of Alltoallw.
-type typedBlocks struct {
-	counts, displs []int
-	types          []*datatype.Type
-	lens           []int // packed
+// Alltoallw sends the items of send[i] to rank i, and stores what comes from rank i in those of recv[i]
+// (MPI_Alltoallw): each block is a Buffer of its own, in any memory. If send and recv are the same
+// slice the exchange is in place. It blocks until all data is there; until then the memory of the
+// Buffers belongs to the call. Errors to test for: ErrCount, ErrDatatype, ErrOverlap, ErrTypeMismatch,
+// [RankError].
+func (c *Comm) Alltoallw(ctx context.Context, send, recv []Buffer) error {
+	return finish(c.alltoallwCall(ctx, send, recv))
 }
 
-// measure checks the blocks and computes their packed lengths.
-func (t *typedBlocks) measure(buf []byte, size int) error {
-	if len(t.counts) != size || len(t.displs) != size || len(t.types) != size {
-		return fmt.Errorf("%w: %d counts, %d displacements, %d datatypes for %d ranks",
-			ErrCount, len(t.counts), len(t.displs), len(t.types), size)
+// Ialltoallw starts [Comm.Alltoallw] (MPI_Ialltoallw). The slices of Buffers may be used again at once.
+func (c *Comm) Ialltoallw(send, recv []Buffer) (*Request, error) {
+	send, recv = cloneBuffers(send, recv)
+	return start(c.alltoallwCall(context.Background(), send, recv))
+}
+
+// AlltoallwInit prepares [Comm.Ialltoallw] (MPI_Alltoallw_init).
+func (c *Comm) AlltoallwInit(send, recv []Buffer) (*Persistent, error) {
+	send, recv = cloneBuffers(send, recv)
+	return prepare(c, func(c *Comm) (*Request, error) {
+		return start(c.alltoallwCall(context.Background(), send, recv))
+	})
+}
+
+// cloneBuffers copies both slices; what is one stays one.
+func cloneBuffers(send, recv []Buffer) (s, r []Buffer) {
+	r = slices.Clone(recv)
+	if sameBuffers(send, recv) {
+		return r, r
 	}
-	t.lens = make([]int, size)
-	for i, typ := range t.types {
-		if t.displs[i] < 0 || t.displs[i] > len(buf) {
-			return fmt.Errorf("%w: block of rank %d at %d of %d bytes", ErrCount, i, t.displs[i], len(buf))
+	return slices.Clone(send), r
+}
+
+// sameBuffers reports whether an exchange is in place.
+func sameBuffers(send, recv []Buffer) bool {
+	return len(send) > 0 && len(send) == len(recv) && &send[0] == &recv[0]
+}
+
+// blocksIn returns counts[i] items of types[i] at displs[i] bytes of buf.
+func blocksIn[T Element](buf []T, counts, displs []int, types []*Datatype) []Buffer {
+	if len(counts) != len(displs) || len(counts) != len(types) {
+		err := fmt.Errorf("%w: %d counts, %d displacements, %d datatypes", ErrCount, len(counts), len(displs), len(types))
+		return []Buffer{{err: err}}
+	}
+	mem, err := datatype.CheckedBytes(buf)
+	list := make([]Buffer, len(counts))
+	for i, n := range counts {
+		b := &list[i]
+		if b.err = err; err == nil {
+			b.of = types[i].typ()
+			x := datatype.Buffer{Mem: datatype.In(mem).At(displs[i]), Count: n, Type: types[i].typ()}
+			if b.items, b.err = datatype.ItemsOf(x); b.err != nil {
+				b.err = fmt.Errorf("%w (block %d)", b.err, i)
+			}
 		}
+	}
+	return list
+}
+
+// checkBlocks checks the blocks of a call, of which there must be out and in.
+func checkBlocks(send []Buffer, out int, recv []Buffer, in int) error {
+	for _, list := range [2][]Buffer{send, recv} {
+		for i := range list {
+			if err := list[i].err; err != nil {
+				return err
+			}
+		}
+	}
+	if len(send) != out || len(recv) != in {
+		return fmt.Errorf("%w: %d blocks to send and %d to receive, want %d and %d", ErrCount, len(send), len(recv), out, in)
+	}
+	if !sameBuffers(send, recv) && datatype.Overlap(described(send), described(recv)) {
+		return ErrOverlap
+	}
+	return nil
+}
+
+func described(list []Buffer) []datatype.Buffer {
+	all := make([]datatype.Buffer, 0, len(list))
+	for i := range list {
+		if list[i].Len() > 0 {
+			all = append(all, list[i].items.Described())
+		}
+	}
+	return all
+}
+
+func (c *Comm) alltoallwCall(ctx context.Context, send, recv []Buffer) (*collective, error) {
+	k, err := c.prepare(ctx, collAlltoallw, checked{}, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkBlocks(send, k.Size, recv, k.Size); err != nil {
+		return k.refuse(err)
+	}
+	k.comm.slot = p2p.SlotColl // blocks are of any types
+	k.run = func(k *collective) error {
+		x := newBlockExchange(send, recv)
+		defer x.release()
 		var err error
-		if t.lens[i], err = typ.Span(t.counts[i], len(buf)-t.displs[i]); err != nil {
+		if k.comm.c.remote != nil {
+			err = x.between(k)
+		} else {
+			err = x.pairwise(k)
+		}
+		if err == nil && k.comm.mismatch == nil {
+			x.store()
+		}
+		return err
+	}
+	return k, nil
+}
+
+// A blockExchange is the blocks of a call in progress as they travel: those with gaps packed.
+type blockExchange struct {
+	out, in [][]byte
+	own     []*bufpool.Buffer
+	recv    []Buffer
+}
+
+func newBlockExchange(send, recv []Buffer) *blockExchange {
+	x := &blockExchange{out: make([][]byte, len(send)), in: make([][]byte, len(recv)), recv: recv}
+	for i := range send {
+		var own *bufpool.Buffer
+		if sameBuffers(send, recv) {
+			x.out[i], own = send[i].items.Copied()
+		} else {
+			x.out[i], own = send[i].items.Packed()
+		}
+		x.own = append(x.own, own)
+	}
+	for i := range recv {
+		var own *bufpool.Buffer
+		x.in[i], own = recv[i].items.Room()
+		x.own = append(x.own, own)
+	}
+	return x
+}
+
+func (x *blockExchange) release() {
+	for _, b := range x.own {
+		b.Put()
+	}
+}
+
+// store stores what was received in items with gaps.
+func (x *blockExchange) store() {
+	for i := range x.recv {
+		x.recv[i].items.Unpack(x.in[i], 0)
+	}
+}
+
+// pairwise exchanges blocks with one rank at a time, as coll.AlltoallPairwise.
+func (x *blockExchange) pairwise(k *collective) error {
+	if mine, want := len(x.out[k.Rank]), len(x.in[k.Rank]); mine != want {
+		_ = k.comm.tolerate(wrongLength("the rank's own block", mine, want)) // remembered
+	}
+	copy(x.in[k.Rank], x.out[k.Rank])
+	for i := 1; i < k.Size; i++ {
+		to, from := (k.Rank+i)%k.Size, (k.Rank-i+k.Size)%k.Size
+		if err := k.Sendrecv(x.out[to], to, x.in[from], from); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *Comm) alltoallwCall(ctx context.Context, b checked, out, in *typedBlocks) (*collective, error) {
-	k, err := c.prepare(ctx, collAlltoallw, b, 0)
-	if err != nil {
-		return nil, err
+// between exchanges blocks with all ranks of the other group at once.
+func (x *blockExchange) between(k *collective) error {
+	for i, b := range x.in {
+		if err := k.StartRecv(b, i); err != nil {
+			return err
+		}
 	}
-	if err := out.measure(k.SendBuf, k.Size); err != nil {
-		return k.refuse(err)
-	}
-	if err := in.measure(k.RecvBuf, k.Size); err != nil {
-		return k.refuse(err)
-	}
-	k.run = func(k *collective) error { return alltoallwPacked(k, out, in) }
-	return k, nil
-}
-
-// alltoallwPacked packs the blocks, exchanges them pairwise, and unpacks.
-func alltoallwPacked(k *collective, out, in *typedBlocks) error {
-	send, recv := k.SendBuf, k.RecvBuf
-	k.Elem, k.units, k.comm.slot = 1, [2]int{1, 1}, p2p.SlotColl // blocks are of any types
-	var err error
-	k.SendBuf, k.RecvBuf = k.Scratch(total(out.lens)), k.Scratch(total(in.lens))
-	if k.SendLayout, err = k.layout(&k.sendMem, out.lens, nil, len(k.SendBuf)); err != nil {
-		return err
-	}
-	if k.RecvLayout, err = k.layout(&k.recvMem, in.lens, nil, len(k.RecvBuf)); err != nil {
-		return err
-	}
-	for i, t := range out.types {
-		t.Pack(k.SendBlock(i), send[out.displs[i]:], out.counts[i])
-	}
-	if k.comm.c.remote != nil {
-		err = betweenGroups(k)
-	} else {
-		err = coll.AlltoallPairwise(&k.Schedule)
-	}
-	if err != nil {
-		return err
-	}
-	for i, t := range in.types {
-		t.Unpack(recv[in.displs[i]:], k.RecvBlock(i), in.counts[i])
-	}
-	return nil
+	return k.each(k.StartSend, func(i int) []byte { return x.out[i] })
 }

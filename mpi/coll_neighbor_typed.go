@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/weftstack/weft/mpi/internal/p2p"
 )
@@ -10,56 +11,90 @@ import (
 // items of stypes[i] that begin sdispls[i] bytes into send to the ith target, and stores what comes
 // from the ith source as rcounts[i] items of rtypes[i] at rdispls[i] bytes into recv (MPI-4.1,
 // Section 8.6.3). It blocks until all neighbours' data is there; until then send and recv belong to
-// the call. Errors to test for: ErrTopology, ErrCount, ErrDatatype, ErrTypeMismatch, [RankError].
+// the call. Errors to test for: ErrTopology, ErrCount, ErrDatatype, ErrOverlap, ErrTypeMismatch,
+// [RankError].
 func NeighborAlltoallw[T Element](ctx context.Context, t Topology, send []T, scounts, sdispls []int, stypes []*Datatype,
 	recv []T, rcounts, rdispls []int, rtypes []*Datatype) error {
-	out, in := &typedBlocks{scounts, sdispls, typesOf(stypes), nil}, &typedBlocks{rcounts, rdispls, typesOf(rtypes), nil}
-	return finish(neighborAlltoallw(ctx, t, check(send, recv), out, in))
+	out, in := blocksIn(send, scounts, sdispls, stypes), blocksIn(recv, rcounts, rdispls, rtypes)
+	return finish(neighborAlltoallw(ctx, t, out, in))
 }
 
 // IneighborAlltoallw starts [NeighborAlltoallw] (MPI_Ineighbor_alltoallw).
 func IneighborAlltoallw[T Element](t Topology, send []T, scounts, sdispls []int, stypes []*Datatype,
 	recv []T, rcounts, rdispls []int, rtypes []*Datatype) (*Request, error) {
-	out, in := &typedBlocks{scounts, sdispls, typesOf(stypes), nil}, &typedBlocks{rcounts, rdispls, typesOf(rtypes), nil}
-	return start(neighborAlltoallw(context.Background(), t, check(send, recv), out, in))
+	out, in := blocksIn(send, scounts, sdispls, stypes), blocksIn(recv, rcounts, rdispls, rtypes)
+	return start(neighborAlltoallw(context.Background(), t, out, in))
 }
 
-func neighborAlltoallw(ctx context.Context, t Topology, b checked, to, from *typedBlocks) (*collective, error) {
+// NeighborAlltoallw sends the items of send[i] to the ith target, and stores what comes from the ith
+// source in those of recv[i], with the topology of c (MPI_Neighbor_alltoallw): each block is a Buffer
+// of its own. It blocks until all neighbours' data is there; until then the memory of the Buffers
+// belongs to the call. Errors to test for: ErrTopology, ErrCount, ErrDatatype, ErrOverlap,
+// ErrTypeMismatch, [RankError].
+func (c *Comm) NeighborAlltoallw(ctx context.Context, send, recv []Buffer) error {
+	return finish(neighborAlltoallw(ctx, c.topology, send, recv))
+}
+
+// IneighborAlltoallw starts [Comm.NeighborAlltoallw] (MPI_Ineighbor_alltoallw). The slices of Buffers
+// may be used again at once.
+func (c *Comm) IneighborAlltoallw(send, recv []Buffer) (*Request, error) {
+	send, recv = cloneBuffers(send, recv)
+	return start(neighborAlltoallw(context.Background(), c.topology, send, recv))
+}
+
+// NeighborAlltoallwInit prepares [Comm.IneighborAlltoallw] (MPI_Neighbor_alltoallw_init).
+func (c *Comm) NeighborAlltoallwInit(send, recv []Buffer) (*Persistent, error) {
+	send, recv = cloneBuffers(send, recv)
+	return prepare(c, func(c *Comm) (*Request, error) {
+		return start(neighborAlltoallw(context.Background(), c.topology, send, recv))
+	})
+}
+
+func neighborAlltoallw(ctx context.Context, t Topology, send, recv []Buffer) (*collective, error) {
+	if t == nil {
+		return nil, fmt.Errorf("%w: none", ErrTopology)
+	}
 	c := t.Comm()
-	k, err := c.prepare(ctx, collNeighbor, b, 0)
+	k, err := c.prepare(ctx, collNeighbor, checked{}, 0)
 	tags := [2]int{0, c.coll.nextTag()}
 	if err != nil {
 		return nil, err
 	}
 	tags[0] = k.comm.tag
-	out, in := new(neighborSide), new(neighborSide)
-	in.peers, out.peers = t.Neighbors()
-	in.flow, out.flow = t.flows()
-	if err := to.measure(k.SendBuf, len(out.peers)); err != nil {
+	sources, targets := t.Neighbors()
+	inFlow, outFlow := t.flows()
+	if err := checkBlocks(send, len(targets), recv, len(sources)); err != nil {
 		return k.refuse(err)
 	}
-	if err := from.measure(k.RecvBuf, len(in.peers)); err != nil {
-		return k.refuse(err)
+	if sameBuffers(send, recv) {
+		return k.refuse(ErrOverlap)
 	}
-	if err := out.given(to.lens, nil, 1, total(to.lens)); err != nil {
-		return k.refuse(err)
-	}
-	if err := in.given(from.lens, nil, 1, total(from.lens)); err != nil {
-		return k.refuse(err)
-	}
+	k.comm.slot = p2p.SlotColl // blocks are of any types
 	k.run = func(k *collective) error {
-		send, recv := k.SendBuf, k.RecvBuf
-		k.Elem, k.comm.slot = 1, p2p.SlotColl // blocks are of any types
-		k.SendBuf, k.RecvBuf = k.Scratch(total(to.lens)), k.Scratch(total(from.lens))
-		for i, typ := range to.types {
-			typ.Pack(k.SendBuf[out.at[i]:][:out.count[i]], send[to.displs[i]:], to.counts[i])
+		x := newBlockExchange(send, recv)
+		defer x.release()
+		for i, peer := range sources {
+			if peer != ProcNull {
+				k.comm.tag = tags[inFlow[i]]
+				if err := k.StartRecv(x.in[i], peer); err != nil {
+					return err
+				}
+			}
 		}
-		if err := k.exchange(out, in, tags); err != nil {
+		for i, peer := range targets {
+			if peer != ProcNull {
+				k.comm.tag = tags[outFlow[i]]
+				if err := k.StartSend(x.out[i], peer); err != nil {
+					return err
+				}
+			}
+		}
+		if err := k.Wait(); err != nil || k.comm.mismatch != nil {
 			return err
 		}
-		for i, typ := range from.types {
-			if in.peers[i] != ProcNull {
-				typ.Unpack(recv[from.displs[i]:], k.RecvBuf[in.at[i]:][:in.count[i]], from.counts[i])
+		for i, peer := range sources {
+			if peer != ProcNull {
+				recv[i].items.Unpack(x.in[i], 0)
 			}
 		}
 		return nil
