@@ -114,7 +114,9 @@ func compile(t testing.TB, source string, flags ...string) string {
 	}
 	exe := filepath.Join(scratch, strings.ReplaceAll(filepath.Base(source), ".", "_"))
 	args := append([]string{"-O1", "-g", source, "-o", exe}, flags...)
-	if w[0] != "mpifort" {
+	if w[0] == "mpifort" {
+		args = append([]string{"-J", scratch}, args...) // modules of the program
+	} else {
 		args = append([]string{"-Wall", "-Werror", "-Wno-deprecated-declarations"}, args...)
 	}
 	if _, said, status := command(t, compileTime, nil, filepath.Join(dir, "bin", w[0]), args...); status != 0 {
