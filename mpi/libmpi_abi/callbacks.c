@@ -95,10 +95,15 @@ static void flush(FILE *f)
 	}
 }
 
-/* Ends the process: not by exit, because functions that it would call may wait for MPI. */
-void weft_exit(int code)
+void weft_flush(void)
 {
 	flush(stdout);
 	flush(stderr);
+}
+
+/* Ends the process: not by exit, because functions that it would call may wait for MPI. */
+void weft_exit(int code)
+{
+	weft_flush();
 	_exit(code);
 }

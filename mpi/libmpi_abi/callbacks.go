@@ -61,5 +61,6 @@ func init() {
 	}
 	cbinding.Release = func(p uintptr) { C.weft_release(address(p)) }
 	cbinding.ThreadID = func() uint64 { return uint64(unix.Gettid()) }
+	cbinding.FlushOutput = func() { C.weft_flush() }
 	cbinding.ExitProcess = func(code int) { C.weft_exit(C.int(code)) }
 }

@@ -177,6 +177,7 @@ func Abort(comm Handle, errorcode int) int {
 		return fail(proc, err)
 	}
 	text := fmt.Sprintf("%s(%v, %d)", proc, &c.object, errorcode)
+	FlushOutput()
 	fmt.Fprintf(os.Stderr, "weft [rank %d]: %s\n", c.World().Rank(), text)
 	c.Comm.Abort(errorcode, text)
 	ExitProcess(errorcode)

@@ -50,8 +50,6 @@ var objectKinds = [...]kind{ofComm: commKind, ofWin: winKind, ofFile: fileKind, 
 func (o *object) String() string {
 	k := objectKinds[o.what]
 	switch o.handle {
-	case 0:
-		return "no object"
 	case abi.CommWorld:
 		return "MPI_COMM_WORLD"
 	case abi.CommSelf:

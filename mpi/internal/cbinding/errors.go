@@ -119,7 +119,12 @@ func (o *object) errhandler() *errhandler {
 
 // die ends the job because of an error that no handler returns. It does not return.
 func (o *object) die(code int, message string) {
-	text := fmt.Sprintf("fatal error on %v: %s: %s", o, classText(code), message)
+	on := ""
+	if o.handle != 0 {
+		on = " on " + o.String()
+	}
+	text := fmt.Sprintf("fatal error%s: %s: %s", on, classText(code), message)
+	FlushOutput() // the launcher may end this process as soon as it knows
 	if w := theWorld(); w != nil {
 		fmt.Fprintf(os.Stderr, "weft [rank %d]: %s\n", w.Rank(), text)
 		w.Abort(exitCode(code), text)
