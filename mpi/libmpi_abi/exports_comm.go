@@ -152,6 +152,18 @@ func weft_CommGroup(p_comm uintptr, p_group uintptr) (code int32) {
 	return int32(cbinding.CommGroup(cbinding.Handle(p_comm), p_group))
 }
 
+//export weft_CommIdup
+func weft_CommIdup(p_comm uintptr, p_newcomm uintptr, p_request uintptr) (code int32) {
+	defer recovered("MPI_Comm_idup", &code)
+	return int32(cbinding.CommIdup(cbinding.Handle(p_comm), p_newcomm, p_request))
+}
+
+//export weft_CommIdupWithInfo
+func weft_CommIdupWithInfo(p_comm uintptr, p_info uintptr, p_newcomm uintptr, p_request uintptr) (code int32) {
+	defer recovered("MPI_Comm_idup_with_info", &code)
+	return int32(cbinding.CommIdupWithInfo(cbinding.Handle(p_comm), cbinding.Handle(p_info), p_newcomm, p_request))
+}
+
 //export weft_CommJoin
 func weft_CommJoin(p_fd int, p_intercomm uintptr) (code int32) {
 	defer recovered("MPI_Comm_join", &code)

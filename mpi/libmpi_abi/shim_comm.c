@@ -148,6 +148,18 @@ int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group)
 	return weft_CommGroup((GoUintptr)comm, (GoUintptr)group);
 }
 
+#pragma weak MPI_Comm_idup = PMPI_Comm_idup
+int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
+{
+	return weft_CommIdup((GoUintptr)comm, (GoUintptr)newcomm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Comm_idup_with_info = PMPI_Comm_idup_with_info
+int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request)
+{
+	return weft_CommIdupWithInfo((GoUintptr)comm, (GoUintptr)info, (GoUintptr)newcomm, (GoUintptr)request);
+}
+
 #pragma weak MPI_Comm_join = PMPI_Comm_join
 int PMPI_Comm_join(int fd, MPI_Comm *intercomm)
 {

@@ -61,6 +61,17 @@ static void intracommunicators(int rank, int size)
 	HOLDS(flag && strcmp(name, "true") == 0);
 	MPI_Info_free(&used);
 	MPI_Comm_free(&d);
+
+	MPI_Request req;
+	MPI_Comm_idup(c, &d, &req);
+	MPI_Wait(&req, MPI_STATUS_IGNORE);
+	MPI_Comm_compare(c, d, &n);
+	HOLDS(n == MPI_CONGRUENT && req == MPI_REQUEST_NULL);
+	MPI_Comm_free(&d);
+	MPI_Comm_idup_with_info(c, MPI_INFO_NULL, &d, &req);
+	MPI_Test(&req, &flag, MPI_STATUS_IGNORE);
+	HOLDS(flag);
+	MPI_Comm_free(&d);
 	MPI_Comm_free(&c);
 }
 

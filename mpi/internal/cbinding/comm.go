@@ -128,7 +128,7 @@ func CommSetName(comm Handle, name uintptr) int {
 	if err != nil {
 		return fail(proc, err)
 	}
-	s, err := str("comm_name", name, abi.MaxObjectName)
+	s, err := objectName("comm_name", name)
 	if err == nil {
 		c.SetName(s)
 	}
@@ -178,6 +178,7 @@ func CommFree(comm uintptr) int {
 	}
 	if err == nil {
 		if err = c.attrs.drop(c.handle); err == nil {
+			c.dropBuffer()
 			c.Free()
 			c.forget(comm)
 		}
@@ -194,6 +195,7 @@ func CommDisconnect(comm uintptr) int {
 	}
 	if err == nil {
 		if err = c.attrs.drop(c.handle); err == nil {
+			c.dropBuffer()
 			if err = c.Disconnect(background); err == nil {
 				c.forget(comm)
 			}

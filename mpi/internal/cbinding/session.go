@@ -61,6 +61,7 @@ func (s *session) begin(hints mpi.Info) (err error) {
 }
 
 func (s *session) end() error {
+	s.dropBuffer()
 	err := s.Finalize(background)
 	state.live.Add(-1)
 	return err
