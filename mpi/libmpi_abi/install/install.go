@@ -157,7 +157,8 @@ func build(ctx context.Context, o Options, library string) error {
 	defer os.Remove(partial)
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-pgo=off", "-buildmode=c-shared",
 		// A signal that preempts goroutines would interrupt system calls of the program (EINTR).
-		"-ldflags", "-X runtime.godebugDefault=asyncpreemptoff=1 -extldflags=-Wl,-soname,"+Library,
+		"-ldflags", "-X runtime.godebugDefault=asyncpreemptoff=1 '-extldflags=-Wl,-soname,"+Library+
+			" -Wl,--version-script="+filepath.Join(o.Source, "mpi/libmpi_abi/symbols.map")+"'",
 		"-o", partial, "./mpi/libmpi_abi")
 	cmd.Dir = o.Source
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOFLAGS=", "GOWORK=off")
