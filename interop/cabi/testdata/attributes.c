@@ -115,6 +115,7 @@ int main(int argc, char **argv)
 	MUST(MPI_Type_create_keyval(type_copy, type_delete, &typekey, NULL));
 	MUST(MPI_Type_contiguous(3, MPI_INT, &t));
 	MUST(MPI_Type_set_attr(t, typekey, data));
+	MUST(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
 	FAILS(MPI_ERR_KEYVAL, MPI_Type_set_attr(t, dup, data));
 	MPI_Datatype u;
 	MUST(MPI_Type_dup(t, &u));

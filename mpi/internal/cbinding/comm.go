@@ -178,9 +178,11 @@ func CommFree(comm uintptr) int {
 	}
 	if err == nil {
 		if err = c.attrs.drop(c.handle); err == nil {
-			c.dropBuffer()
-			c.Free()
 			c.forget(comm)
+			c.freeLater(func() {
+				c.dropBuffer()
+				c.Free()
+			})
 		}
 	}
 	return c.done(proc, err)

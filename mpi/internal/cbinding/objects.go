@@ -14,6 +14,26 @@ type object struct {
 	handler atomic.Pointer[errhandler] // nil: MPI_ERRORS_ARE_FATAL
 	attrs   attributes
 	bsend   atomic.Pointer[bsendBuffer] // that the program has attached; nil: none
+
+	holds atomic.Int32 // persistent requests, less one if the object was freed
+	last  func()       // see freeLater
+}
+
+// hold keeps what o refers to although the program may free o, until unhold: persistent requests on a
+// communicator can be started after MPI_Comm_free, which leaves it there until nothing refers to it any
+// more (MPI-4.1, Section 7.4.3).
+func (o *object) hold() { o.holds.Add(1) }
+
+func (o *object) unhold() {
+	if o.holds.Add(-1) < 0 {
+		o.last()
+	}
+}
+
+// freeLater calls f once nothing holds o.
+func (o *object) freeLater(f func()) {
+	o.last = f
+	o.unhold()
 }
 
 type objectKind uint8

@@ -78,6 +78,7 @@ func (o *object) newPersistent(proc string, result uintptr, p *mpi.Persistent, e
 func (o *object) prepared(proc string, result uintptr, q *request) int {
 	h, err := q.put()
 	if err == nil {
+		o.hold()
 		setHandle(result, h)
 	}
 	return o.done(proc, err)
@@ -279,6 +280,9 @@ func RequestFree(request uintptr) int {
 		drop()
 	case r != nil && q.user == nil:
 		r.Free()
+	}
+	if q.start != nil {
+		o.unhold()
 	}
 	if err != nil {
 		return doneOf(o, proc, err)
