@@ -8,6 +8,7 @@
       integer sts(MPI_STATUS_SIZE,4), reqs(4), indices(4), pos
       logical flag
       integer small(4), box(4)
+      integer many(100), mreqs(100), msts(MPI_STATUS_SIZE,100)
       double precision x(10), y(10)
       character*40 packed
       character attached(4096+4*MPI_BSEND_OVERHEAD)
@@ -115,6 +116,23 @@
         call check(sts(MPI_SOURCE,i) .eq. left, 'waitall source')
         call check(box(i) .eq. 10 * left + i, 'waitall value')
         call check(reqs(i) .eq. MPI_REQUEST_NULL, 'waitall request')
+      end do
+
+!     more requests than the library keeps on its stack
+      do i = 1, 100
+        call MPI_IRECV(many(i), 1, MPI_INTEGER, left, 1000 + i,
+     &    MPI_COMM_WORLD, mreqs(i), ierr)
+      end do
+      do i = 100, 1, -1
+        value = 3 * i + rank
+        call MPI_SEND(value, 1, MPI_INTEGER, right, 1000 + i,
+     &    MPI_COMM_WORLD, ierr)
+      end do
+      call MPI_WAITALL(100, mreqs, msts, ierr)
+      do i = 1, 100
+        call check(many(i) .eq. 3 * i + left, 'many values')
+        call check(msts(MPI_TAG,i) .eq. 1000 + i, 'many tags')
+        call check(mreqs(i) .eq. MPI_REQUEST_NULL, 'many requests')
       end do
 
 !     persistent requests
