@@ -8,13 +8,43 @@ import (
 	"github.com/weftstack/weft/mpi/internal/abi"
 )
 
-// A keyval is an attribute key. MPI_Comm_free_keyval takes its number away; attributes that exist
-// keep it (MPI-4.1, Section 7.7.2).
+// A keyval is an attribute key. Its number is valid until MPI_Comm_free_keyval and the deletion of all
+// attributes of the key, whichever comes last (MPI-4.1, Section 7.7.2): programs that have kept the
+// number may delete them with it.
 type keyval struct {
 	number       int
 	scope        keyScope
 	copy, delete uintptr // functions of C, or MPI_COMM_DUP_FN, or 0: MPI_COMM_NULL_COPY_FN
 	extra        uintptr
+
+	mu    sync.Mutex
+	freed bool
+	uses  int // attributes
+}
+
+// use notes that there is one attribute more, or less.
+func (k *keyval) use(n int) {
+	k.mu.Lock()
+	k.uses += n
+	k.mu.Unlock()
+	k.forget()
+}
+
+// free is MPI_Comm_free_keyval.
+func (k *keyval) free() {
+	k.mu.Lock()
+	k.freed = true
+	k.mu.Unlock()
+	k.forget()
+}
+
+// forget makes the number invalid if nothing needs it.
+func (k *keyval) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.freed && k.uses == 0 {
+		keyvals.delete(Handle(uint(k.number)))
+	}
 }
 
 // A keyScope says what a key is for.
@@ -61,6 +91,7 @@ func (a *attributes) set(h Handle, k *keyval, value uintptr) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.list = append(a.list, attribute{k, value})
+	k.use(1)
 	return nil
 }
 
@@ -77,6 +108,7 @@ func (a *attributes) delete(h Handle, k *keyval) error {
 	defer a.mu.Unlock()
 	if i := a.find(k); i >= 0 {
 		a.list = slices.Delete(a.list, i, i+1)
+		k.use(-1)
 	}
 	return nil
 }
@@ -117,6 +149,7 @@ func (a *attributes) copyTo(to *attributes, h Handle) error {
 		if ok {
 			to.mu.Lock()
 			to.list = append(to.list, attribute{x.key, value})
+			x.key.use(1)
 			to.mu.Unlock()
 		}
 	}
@@ -154,10 +187,11 @@ func freeKeyval(proc string, scope keyScope, number uintptr) int {
 		return fail(proc, nullError("keyval"))
 	}
 	n := int(*at[int32](number))
-	if _, err := keyOf(scope, n); err != nil {
+	k, err := keyOf(scope, n)
+	if err != nil {
 		return fail(proc, err)
 	}
-	keyvals.delete(Handle(uint(n)))
+	k.free()
 	return fail(proc, setInt(number, abi.KeyvalInvalid, false))
 }
 

@@ -60,11 +60,17 @@ func TestAttributesOfC(t *testing.T) {
 	}
 
 	*log = nil
+	must(t, CommDeleteAttr(c, none))
 	b.n = int32(copied)
 	must(t, CommFreeKeyval(addr(&b.n)))
 	if b.n != abi.KeyvalInvalid {
 		t.Errorf("freed key %d", b.n)
 	}
+	// The number is good for deleting what is there, and then no more.
+	if got := get(c, copied); got != "50" {
+		t.Errorf("value under a freed key %s", got)
+	}
+	must(t, CommDeleteAttr(c, copied))
 	wantError(t, CommSetAttr(c, copied, 1), abi.ErrKeyval, "has been freed")
 	wantError(t, CommDeleteAttr(c, abi.TagUb), abi.ErrKeyval, "predefined")
 	wantError(t, CommDeleteAttr(c, abi.KeyvalInvalid), abi.ErrKeyval, "MPI_KEYVAL_INVALID")

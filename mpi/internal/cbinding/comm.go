@@ -166,7 +166,7 @@ func CommGetInfo(comm Handle, info uintptr) int {
 	if err != nil {
 		return fail(proc, err)
 	}
-	return c.done(proc, newInfoHandle(info, newInfo(c.Info())))
+	return c.done(proc, newInfoHandle(info, usedInfo(c.Info())))
 }
 
 // CommFree is MPI_Comm_free. Operations that are pending complete.

@@ -37,6 +37,17 @@ func hintsOf(h Handle) (mpi.Info, error) {
 	return maps.Clone(i.vals), nil
 }
 
+// infoMemoryKinds is the info key of sessions and communicators for the kinds of memory that calls take
+// (MPI-4.1, Section 11.4.3).
+const infoMemoryKinds = "mpi_memory_alloc_kinds"
+
+// usedInfo makes the info object of the hints of a session or communicator.
+func usedInfo(from mpi.Info) *info {
+	i := newInfo(from)
+	i.set(infoMemoryKinds, "mpi,system")
+	return i
+}
+
 // newInfoHandle stores the handle of a new info object at p.
 func newInfoHandle(p uintptr, i *info) error {
 	if p == 0 {
@@ -49,7 +60,7 @@ func newInfoHandle(p uintptr, i *info) error {
 	return err
 }
 
-func init() { atStart(func() { infos.set(abi.InfoEnv, newInfo(mpi.EnvInfo())) }) }
+func init() { atStart(func() { infos.set(abi.InfoEnv, usedInfo(mpi.EnvInfo())) }) }
 
 // get returns the value of a key.
 func (i *info) get(key string) (string, bool) {

@@ -93,7 +93,7 @@ func SessionGetInfo(session Handle, info uintptr) int {
 	if err != nil {
 		return fail(proc, err)
 	}
-	return s.done(proc, newInfoHandle(info, newInfo(s.Info())))
+	return s.done(proc, newInfoHandle(info, usedInfo(s.Info())))
 }
 
 // SessionGetNumPsets is MPI_Session_get_num_psets.
