@@ -260,6 +260,10 @@ func GraphMap(c *Comm, neighbors [][]int) (int, error) {
 	return c.mapRank(topology.GraphArcs(neighbors, nil), nil), nil
 }
 
+// Full reports whether every rank knows the graph as a whole: it was made by NewFullGraph
+// (MPI_Topo_test: MPI_GRAPH, not MPI_DIST_GRAPH).
+func (g *Graph) Full() bool { return g.all != nil }
+
 // NeighborsOf returns the neighbours of any rank of a graph made by
 // NewFullGraph (MPI_Graph_neighbors), else of the caller's targets only.
 func (g *Graph) NeighborsOf(rank int) []int {

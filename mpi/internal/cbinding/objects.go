@@ -76,6 +76,3 @@ func (w *window) predefinedAttr(key int) (uintptr, bool) { return 0, false }
 
 // A file is an MPI_File.
 type file struct{ object }
-
-// An op is an MPI_Op.
-type op struct{ handle Handle }

@@ -1,0 +1,96 @@
+package cbinding
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/weftstack/weft/mpi"
+	"github.com/weftstack/weft/mpi/internal/abi"
+)
+
+// ReduceScatter is MPI_Reduce_scatter.
+func ReduceScatter(sendbuf, recvbuf, recvcounts uintptr, datatype, op, comm Handle, large bool) int {
+	return reduceScatter(collCall{proc: "MPI_Reduce_scatter"},
+		sendbuf, recvbuf, recvcounts, datatype, op, comm, large)
+}
+
+// IreduceScatter is MPI_Ireduce_scatter.
+func IreduceScatter(
+	sendbuf, recvbuf, recvcounts uintptr, datatype, op, comm Handle, request uintptr, large bool,
+) int {
+	return reduceScatter(collCall{"MPI_Ireduce_scatter", nonblocking, request, 0},
+		sendbuf, recvbuf, recvcounts, datatype, op, comm, large)
+}
+
+// ReduceScatterInit is MPI_Reduce_scatter_init.
+func ReduceScatterInit(
+	sendbuf, recvbuf, recvcounts uintptr, datatype, op, comm, info Handle, request uintptr, large bool,
+) int {
+	return reduceScatter(collCall{"MPI_Reduce_scatter_init", persistent, request, info},
+		sendbuf, recvbuf, recvcounts, datatype, op, comm, large)
+}
+
+func reduceScatter(k collCall, sendbuf, recvbuf, recvcounts uintptr, datatype, op, comm Handle, large bool) int {
+	c, code := k.begin(comm)
+	if c == nil {
+		return code
+	}
+	counts, err := ints("recvcounts", recvcounts, c.Size(), large)
+	all := 0
+	for i := 0; i < len(counts) && err == nil; i++ {
+		if counts[i] < 0 || counts[i] > math.MaxInt-all {
+			err = argError(abi.ErrCount, fmt.Sprintf("recvcounts[%d]", i), counts[i], "is negative, or too much")
+		}
+		all += counts[i]
+	}
+	if err != nil {
+		return c.done(k.proc, err)
+	}
+	send, recv, o, err := c.reduceBuffers(sendbuf, recvbuf, all, counts[c.Rank()], datatype, op)
+	if err != nil {
+		return c.done(k.proc, err)
+	}
+	return k.end(c,
+		func() error { return c.ReduceScatter(background, send, recv, counts, o) },
+		func() (*mpi.Request, error) { return c.IreduceScatter(send, recv, counts, o) },
+		func() (*mpi.Persistent, error) { return c.ReduceScatterInit(send, recv, counts, o) })
+}
+
+// ReduceScatterBlock is MPI_Reduce_scatter_block.
+func ReduceScatterBlock(sendbuf, recvbuf uintptr, recvcount int, datatype, op, comm Handle) int {
+	return reduceScatterBlock(collCall{proc: "MPI_Reduce_scatter_block"},
+		sendbuf, recvbuf, recvcount, datatype, op, comm)
+}
+
+// IreduceScatterBlock is MPI_Ireduce_scatter_block.
+func IreduceScatterBlock(sendbuf, recvbuf uintptr, recvcount int, datatype, op, comm Handle, request uintptr) int {
+	return reduceScatterBlock(collCall{"MPI_Ireduce_scatter_block", nonblocking, request, 0},
+		sendbuf, recvbuf, recvcount, datatype, op, comm)
+}
+
+// ReduceScatterBlockInit is MPI_Reduce_scatter_block_init.
+func ReduceScatterBlockInit(
+	sendbuf, recvbuf uintptr, recvcount int, datatype, op, comm, info Handle, request uintptr,
+) int {
+	return reduceScatterBlock(collCall{"MPI_Reduce_scatter_block_init", persistent, request, info},
+		sendbuf, recvbuf, recvcount, datatype, op, comm)
+}
+
+func reduceScatterBlock(k collCall, sendbuf, recvbuf uintptr, recvcount int, datatype, op, comm Handle) int {
+	c, code := k.begin(comm)
+	if c == nil {
+		return code
+	}
+	all, err := times("recvcount", recvcount, c.Size())
+	if err != nil {
+		return c.done(k.proc, err)
+	}
+	send, recv, o, err := c.reduceBuffers(sendbuf, recvbuf, all, recvcount, datatype, op)
+	if err != nil {
+		return c.done(k.proc, err)
+	}
+	return k.end(c,
+		func() error { return c.ReduceScatterBlock(background, send, recv, o) },
+		func() (*mpi.Request, error) { return c.IreduceScatterBlock(send, recv, o) },
+		func() (*mpi.Persistent, error) { return c.ReduceScatterBlockInit(send, recv, o) })
+}

@@ -1,0 +1,113 @@
+package cbinding
+
+import (
+	"fmt"
+
+	"github.com/weftstack/weft/mpi"
+	"github.com/weftstack/weft/mpi/internal/abi"
+)
+
+// topology returns the topology of c.
+func (c *communicator) topology() (mpi.Topology, error) {
+	if t := c.Topology(); t != nil {
+		return t, nil
+	}
+	return nil, argError(abi.ErrTopology, "comm", fmt.Sprintf("%#x", uint(c.handle)), "has no topology")
+}
+
+// topologyOf returns a communicator with a topology of one kind, *mpi.Cart or *mpi.Graph; nil with the code
+// of an error. name is that of the kind in the standard.
+func topologyOf[T mpi.Topology](proc string, comm Handle, name string) (*communicator, T, int) {
+	var none T
+	c, err := commOf(comm)
+	if err != nil {
+		return nil, none, fail(proc, err)
+	}
+	t, ok := c.Topology().(T)
+	if !ok {
+		err := argError(abi.ErrTopology, "comm", fmt.Sprintf("%#x", uint(c.handle)), "has no topology of kind "+name)
+		return nil, none, c.done(proc, err)
+	}
+	return c, t, abi.Success
+}
+
+func cartOf(proc string, comm Handle) (*communicator, *mpi.Cart, int) {
+	return topologyOf[*mpi.Cart](proc, comm, "MPI_CART")
+}
+
+// graphOf returns a communicator with a graph that all ranks know, or with full false a distributed one.
+func graphOf(proc string, comm Handle, full bool) (*communicator, *mpi.Graph, int) {
+	name := "MPI_DIST_GRAPH"
+	if full {
+		name = "MPI_GRAPH"
+	}
+	c, g, code := topologyOf[*mpi.Graph](proc, comm, name)
+	if c != nil && g.Full() != full {
+		err := argError(abi.ErrTopology, "comm", fmt.Sprintf("%#x", uint(c.handle)), "has no topology of kind "+name)
+		return nil, nil, c.done(proc, err)
+	}
+	return c, g, code
+}
+
+// reordering returns the options of a topology.
+func reordering(reorder int) []mpi.TopologyOption {
+	if reorder != 0 {
+		return []mpi.TopologyOption{mpi.Reorder()}
+	}
+	return nil
+}
+
+// asArgument gives an error of a topology that cannot be made the class of a bad argument.
+func asArgument(class int, err error) error {
+	if err != nil && mpi.ErrorClass(err) == mpi.ClassTopology {
+		return &callError{class, err.Error()}
+	}
+	return err
+}
+
+// newTopology ends a call that makes a communicator with a topology; d is nil if the caller is not in it.
+func (c *communicator) newTopology(proc string, p uintptr, d *mpi.Comm, err error) int {
+	if err == nil {
+		err = c.newComm(p, d)
+	}
+	return c.done(proc, err)
+}
+
+// TopoTest is MPI_Topo_test.
+func TopoTest(comm Handle, status uintptr) int {
+	const proc = "MPI_Topo_test"
+	c, err := commOf(comm)
+	if err != nil {
+		return fail(proc, err)
+	}
+	kind := abi.Undefined
+	switch t := c.Topology().(type) {
+	case *mpi.Cart:
+		kind = abi.Cart
+	case *mpi.Graph:
+		if kind = abi.DistGraph; t.Full() {
+			kind = abi.Graph
+		}
+	}
+	return c.done(proc, setInt(status, kind, false))
+}
+
+// DimsCreate is MPI_Dims_create.
+func DimsCreate(nnodes, ndims int, dims uintptr) int {
+	const proc = "MPI_Dims_create"
+	if ndims < 0 {
+		return fail(proc, argError(abi.ErrDims, "ndims", ndims, "is negative"))
+	}
+	if ndims == 0 {
+		return abi.Success
+	}
+	given, err := ints("dims", dims, ndims, false)
+	if err != nil {
+		return fail(proc, err)
+	}
+	made, err := mpi.Dims(nnodes, given...)
+	if err != nil {
+		return fail(proc, asArgument(abi.ErrDims, err))
+	}
+	return fail(proc, setInts(dims, made, false))
+}
