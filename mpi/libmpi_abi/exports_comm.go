@@ -26,6 +26,54 @@ func weft_AttrPut(p_comm uintptr, p_keyval int, p_attribute_val uintptr) (code i
 	return int32(cbinding.AttrPut(cbinding.Handle(p_comm), p_keyval, p_attribute_val))
 }
 
+//export weft_CartCoords
+func weft_CartCoords(p_comm uintptr, p_rank int, p_maxdims int, p_coords uintptr) (code int32) {
+	defer recovered("MPI_Cart_coords", &code)
+	return int32(cbinding.CartCoords(cbinding.Handle(p_comm), p_rank, p_maxdims, p_coords))
+}
+
+//export weft_CartCreate
+func weft_CartCreate(p_comm_old uintptr, p_ndims int, p_dims uintptr, p_periods uintptr, p_reorder int, p_comm_cart uintptr) (code int32) {
+	defer recovered("MPI_Cart_create", &code)
+	return int32(cbinding.CartCreate(cbinding.Handle(p_comm_old), p_ndims, p_dims, p_periods, p_reorder, p_comm_cart))
+}
+
+//export weft_CartGet
+func weft_CartGet(p_comm uintptr, p_maxdims int, p_dims uintptr, p_periods uintptr, p_coords uintptr) (code int32) {
+	defer recovered("MPI_Cart_get", &code)
+	return int32(cbinding.CartGet(cbinding.Handle(p_comm), p_maxdims, p_dims, p_periods, p_coords))
+}
+
+//export weft_CartMap
+func weft_CartMap(p_comm uintptr, p_ndims int, p_dims uintptr, p_periods uintptr, p_newrank uintptr) (code int32) {
+	defer recovered("MPI_Cart_map", &code)
+	return int32(cbinding.CartMap(cbinding.Handle(p_comm), p_ndims, p_dims, p_periods, p_newrank))
+}
+
+//export weft_CartRank
+func weft_CartRank(p_comm uintptr, p_coords uintptr, p_rank uintptr) (code int32) {
+	defer recovered("MPI_Cart_rank", &code)
+	return int32(cbinding.CartRank(cbinding.Handle(p_comm), p_coords, p_rank))
+}
+
+//export weft_CartShift
+func weft_CartShift(p_comm uintptr, p_direction int, p_disp int, p_rank_source uintptr, p_rank_dest uintptr) (code int32) {
+	defer recovered("MPI_Cart_shift", &code)
+	return int32(cbinding.CartShift(cbinding.Handle(p_comm), p_direction, p_disp, p_rank_source, p_rank_dest))
+}
+
+//export weft_CartSub
+func weft_CartSub(p_comm uintptr, p_remain_dims uintptr, p_newcomm uintptr) (code int32) {
+	defer recovered("MPI_Cart_sub", &code)
+	return int32(cbinding.CartSub(cbinding.Handle(p_comm), p_remain_dims, p_newcomm))
+}
+
+//export weft_CartdimGet
+func weft_CartdimGet(p_comm uintptr, p_ndims uintptr) (code int32) {
+	defer recovered("MPI_Cartdim_get", &code)
+	return int32(cbinding.CartdimGet(cbinding.Handle(p_comm), p_ndims))
+}
+
 //export weft_CommAccept
 func weft_CommAccept(p_port_name uintptr, p_info uintptr, p_root int, p_comm uintptr, p_newcomm uintptr) (code int32) {
 	defer recovered("MPI_Comm_accept", &code)
@@ -248,6 +296,72 @@ func weft_CommTestInter(p_comm uintptr, p_flag uintptr) (code int32) {
 	return int32(cbinding.CommTestInter(cbinding.Handle(p_comm), p_flag))
 }
 
+//export weft_DimsCreate
+func weft_DimsCreate(p_nnodes int, p_ndims int, p_dims uintptr) (code int32) {
+	defer recovered("MPI_Dims_create", &code)
+	return int32(cbinding.DimsCreate(p_nnodes, p_ndims, p_dims))
+}
+
+//export weft_DistGraphCreate
+func weft_DistGraphCreate(p_comm_old uintptr, p_n int, p_sources uintptr, p_degrees uintptr, p_destinations uintptr, p_weights uintptr, p_info uintptr, p_reorder int, p_comm_dist_graph uintptr) (code int32) {
+	defer recovered("MPI_Dist_graph_create", &code)
+	return int32(cbinding.DistGraphCreate(cbinding.Handle(p_comm_old), p_n, p_sources, p_degrees, p_destinations, p_weights, cbinding.Handle(p_info), p_reorder, p_comm_dist_graph))
+}
+
+//export weft_DistGraphCreateAdjacent
+func weft_DistGraphCreateAdjacent(p_comm_old uintptr, p_indegree int, p_sources uintptr, p_sourceweights uintptr, p_outdegree int, p_destinations uintptr, p_destweights uintptr, p_info uintptr, p_reorder int, p_comm_dist_graph uintptr) (code int32) {
+	defer recovered("MPI_Dist_graph_create_adjacent", &code)
+	return int32(cbinding.DistGraphCreateAdjacent(cbinding.Handle(p_comm_old), p_indegree, p_sources, p_sourceweights, p_outdegree, p_destinations, p_destweights, cbinding.Handle(p_info), p_reorder, p_comm_dist_graph))
+}
+
+//export weft_DistGraphNeighbors
+func weft_DistGraphNeighbors(p_comm uintptr, p_maxindegree int, p_sources uintptr, p_sourceweights uintptr, p_maxoutdegree int, p_destinations uintptr, p_destweights uintptr) (code int32) {
+	defer recovered("MPI_Dist_graph_neighbors", &code)
+	return int32(cbinding.DistGraphNeighbors(cbinding.Handle(p_comm), p_maxindegree, p_sources, p_sourceweights, p_maxoutdegree, p_destinations, p_destweights))
+}
+
+//export weft_DistGraphNeighborsCount
+func weft_DistGraphNeighborsCount(p_comm uintptr, p_indegree uintptr, p_outdegree uintptr, p_weighted uintptr) (code int32) {
+	defer recovered("MPI_Dist_graph_neighbors_count", &code)
+	return int32(cbinding.DistGraphNeighborsCount(cbinding.Handle(p_comm), p_indegree, p_outdegree, p_weighted))
+}
+
+//export weft_GraphCreate
+func weft_GraphCreate(p_comm_old uintptr, p_nnodes int, p_index uintptr, p_edges uintptr, p_reorder int, p_comm_graph uintptr) (code int32) {
+	defer recovered("MPI_Graph_create", &code)
+	return int32(cbinding.GraphCreate(cbinding.Handle(p_comm_old), p_nnodes, p_index, p_edges, p_reorder, p_comm_graph))
+}
+
+//export weft_GraphGet
+func weft_GraphGet(p_comm uintptr, p_maxindex int, p_maxedges int, p_index uintptr, p_edges uintptr) (code int32) {
+	defer recovered("MPI_Graph_get", &code)
+	return int32(cbinding.GraphGet(cbinding.Handle(p_comm), p_maxindex, p_maxedges, p_index, p_edges))
+}
+
+//export weft_GraphMap
+func weft_GraphMap(p_comm uintptr, p_nnodes int, p_index uintptr, p_edges uintptr, p_newrank uintptr) (code int32) {
+	defer recovered("MPI_Graph_map", &code)
+	return int32(cbinding.GraphMap(cbinding.Handle(p_comm), p_nnodes, p_index, p_edges, p_newrank))
+}
+
+//export weft_GraphNeighbors
+func weft_GraphNeighbors(p_comm uintptr, p_rank int, p_maxneighbors int, p_neighbors uintptr) (code int32) {
+	defer recovered("MPI_Graph_neighbors", &code)
+	return int32(cbinding.GraphNeighbors(cbinding.Handle(p_comm), p_rank, p_maxneighbors, p_neighbors))
+}
+
+//export weft_GraphNeighborsCount
+func weft_GraphNeighborsCount(p_comm uintptr, p_rank int, p_nneighbors uintptr) (code int32) {
+	defer recovered("MPI_Graph_neighbors_count", &code)
+	return int32(cbinding.GraphNeighborsCount(cbinding.Handle(p_comm), p_rank, p_nneighbors))
+}
+
+//export weft_GraphdimsGet
+func weft_GraphdimsGet(p_comm uintptr, p_nnodes uintptr, p_nedges uintptr) (code int32) {
+	defer recovered("MPI_Graphdims_get", &code)
+	return int32(cbinding.GraphdimsGet(cbinding.Handle(p_comm), p_nnodes, p_nedges))
+}
+
 //export weft_GroupCompare
 func weft_GroupCompare(p_group1 uintptr, p_group2 uintptr, p_result uintptr) (code int32) {
 	defer recovered("MPI_Group_compare", &code)
@@ -354,4 +468,10 @@ func weft_KeyvalCreate(p_copy_fn uintptr, p_delete_fn uintptr, p_keyval uintptr,
 func weft_KeyvalFree(p_keyval uintptr) (code int32) {
 	defer recovered("MPI_Keyval_free", &code)
 	return int32(cbinding.KeyvalFree(p_keyval))
+}
+
+//export weft_TopoTest
+func weft_TopoTest(p_comm uintptr, p_status uintptr) (code int32) {
+	defer recovered("MPI_Topo_test", &code)
+	return int32(cbinding.TopoTest(cbinding.Handle(p_comm), p_status))
 }

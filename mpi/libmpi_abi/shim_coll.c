@@ -3,3 +3,813 @@
 //go:build linux && cgo
 
 #include "shim.h"
+
+#pragma weak MPI_Allgather = PMPI_Allgather
+int PMPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+	return weft_Allgather((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Allgather_c = PMPI_Allgather_c
+int PMPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+	return weft_Allgather((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Allgather_init = PMPI_Allgather_init
+int PMPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_AllgatherInit((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Allgather_init_c = PMPI_Allgather_init_c
+int PMPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_AllgatherInit((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Allgatherv = PMPI_Allgatherv
+int PMPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	return weft_Allgatherv((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)displs, (GoUintptr)recvtype, (GoUintptr)comm, 0);
+}
+
+#pragma weak MPI_Allgatherv_c = PMPI_Allgatherv_c
+int PMPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	return weft_Allgatherv((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)displs, (GoUintptr)recvtype, (GoUintptr)comm, 1);
+}
+
+#pragma weak MPI_Allgatherv_init = PMPI_Allgatherv_init
+int PMPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_AllgathervInit((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)displs, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request, 0);
+}
+
+#pragma weak MPI_Allgatherv_init_c = PMPI_Allgatherv_init_c
+int PMPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_AllgathervInit((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)displs, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request, 1);
+}
+
+#pragma weak MPI_Allreduce = PMPI_Allreduce
+int PMPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	return weft_Allreduce((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Allreduce_c = PMPI_Allreduce_c
+int PMPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	return weft_Allreduce((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Allreduce_init = PMPI_Allreduce_init
+int PMPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_AllreduceInit((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Allreduce_init_c = PMPI_Allreduce_init_c
+int PMPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_AllreduceInit((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Alltoall = PMPI_Alltoall
+int PMPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+	return weft_Alltoall((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Alltoall_c = PMPI_Alltoall_c
+int PMPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+	return weft_Alltoall((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Alltoall_init = PMPI_Alltoall_init
+int PMPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_AlltoallInit((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Alltoall_init_c = PMPI_Alltoall_init_c
+int PMPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_AlltoallInit((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Alltoallv = PMPI_Alltoallv
+int PMPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	return weft_Alltoallv((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtype, (GoUintptr)comm, 0);
+}
+
+#pragma weak MPI_Alltoallv_c = PMPI_Alltoallv_c
+int PMPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	return weft_Alltoallv((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtype, (GoUintptr)comm, 1);
+}
+
+#pragma weak MPI_Alltoallv_init = PMPI_Alltoallv_init
+int PMPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_AlltoallvInit((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request, 0);
+}
+
+#pragma weak MPI_Alltoallv_init_c = PMPI_Alltoallv_init_c
+int PMPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_AlltoallvInit((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request, 1);
+}
+
+#pragma weak MPI_Alltoallw = PMPI_Alltoallw
+int PMPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
+{
+	return weft_Alltoallw((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtypes, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtypes, (GoUintptr)comm, 0);
+}
+
+#pragma weak MPI_Alltoallw_c = PMPI_Alltoallw_c
+int PMPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
+{
+	return weft_Alltoallw((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtypes, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtypes, (GoUintptr)comm, 1);
+}
+
+#pragma weak MPI_Alltoallw_init = PMPI_Alltoallw_init
+int PMPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_AlltoallwInit((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtypes, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtypes, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request, 0);
+}
+
+#pragma weak MPI_Alltoallw_init_c = PMPI_Alltoallw_init_c
+int PMPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_AlltoallwInit((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtypes, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtypes, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request, 1);
+}
+
+#pragma weak MPI_Barrier = PMPI_Barrier
+int PMPI_Barrier(MPI_Comm comm)
+{
+	return weft_Barrier((GoUintptr)comm);
+}
+
+#pragma weak MPI_Barrier_init = PMPI_Barrier_init
+int PMPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_BarrierInit((GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Bcast = PMPI_Bcast
+int PMPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+	return weft_Bcast((GoUintptr)buffer, count, (GoUintptr)datatype, root, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Bcast_c = PMPI_Bcast_c
+int PMPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+	return weft_Bcast((GoUintptr)buffer, count, (GoUintptr)datatype, root, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Bcast_init = PMPI_Bcast_init
+int PMPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_BcastInit((GoUintptr)buffer, count, (GoUintptr)datatype, root, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Bcast_init_c = PMPI_Bcast_init_c
+int PMPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_BcastInit((GoUintptr)buffer, count, (GoUintptr)datatype, root, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Exscan = PMPI_Exscan
+int PMPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	return weft_Exscan((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Exscan_c = PMPI_Exscan_c
+int PMPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	return weft_Exscan((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Exscan_init = PMPI_Exscan_init
+int PMPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_ExscanInit((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Exscan_init_c = PMPI_Exscan_init_c
+int PMPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_ExscanInit((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Gather = PMPI_Gather
+int PMPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	return weft_Gather((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, root, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Gather_c = PMPI_Gather_c
+int PMPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	return weft_Gather((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, root, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Gather_init = PMPI_Gather_init
+int PMPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_GatherInit((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, root, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Gather_init_c = PMPI_Gather_init_c
+int PMPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_GatherInit((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, root, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Gatherv = PMPI_Gatherv
+int PMPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	return weft_Gatherv((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)displs, (GoUintptr)recvtype, root, (GoUintptr)comm, 0);
+}
+
+#pragma weak MPI_Gatherv_c = PMPI_Gatherv_c
+int PMPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	return weft_Gatherv((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)displs, (GoUintptr)recvtype, root, (GoUintptr)comm, 1);
+}
+
+#pragma weak MPI_Gatherv_init = PMPI_Gatherv_init
+int PMPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_GathervInit((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)displs, (GoUintptr)recvtype, root, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request, 0);
+}
+
+#pragma weak MPI_Gatherv_init_c = PMPI_Gatherv_init_c
+int PMPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_GathervInit((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)displs, (GoUintptr)recvtype, root, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request, 1);
+}
+
+#pragma weak MPI_Iallgather = PMPI_Iallgather
+int PMPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Iallgather((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Iallgather_c = PMPI_Iallgather_c
+int PMPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Iallgather((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Iallgatherv = PMPI_Iallgatherv
+int PMPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Iallgatherv((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)displs, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)request, 0);
+}
+
+#pragma weak MPI_Iallgatherv_c = PMPI_Iallgatherv_c
+int PMPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Iallgatherv((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)displs, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)request, 1);
+}
+
+#pragma weak MPI_Iallreduce = PMPI_Iallreduce
+int PMPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Iallreduce((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Iallreduce_c = PMPI_Iallreduce_c
+int PMPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Iallreduce((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Ialltoall = PMPI_Ialltoall
+int PMPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Ialltoall((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Ialltoall_c = PMPI_Ialltoall_c
+int PMPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Ialltoall((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Ialltoallv = PMPI_Ialltoallv
+int PMPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Ialltoallv((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)request, 0);
+}
+
+#pragma weak MPI_Ialltoallv_c = PMPI_Ialltoallv_c
+int PMPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Ialltoallv((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)request, 1);
+}
+
+#pragma weak MPI_Ialltoallw = PMPI_Ialltoallw
+int PMPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Ialltoallw((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtypes, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtypes, (GoUintptr)comm, (GoUintptr)request, 0);
+}
+
+#pragma weak MPI_Ialltoallw_c = PMPI_Ialltoallw_c
+int PMPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Ialltoallw((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtypes, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtypes, (GoUintptr)comm, (GoUintptr)request, 1);
+}
+
+#pragma weak MPI_Ibarrier = PMPI_Ibarrier
+int PMPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Ibarrier((GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Ibcast = PMPI_Ibcast
+int PMPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Ibcast((GoUintptr)buffer, count, (GoUintptr)datatype, root, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Ibcast_c = PMPI_Ibcast_c
+int PMPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Ibcast((GoUintptr)buffer, count, (GoUintptr)datatype, root, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Iexscan = PMPI_Iexscan
+int PMPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Iexscan((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Iexscan_c = PMPI_Iexscan_c
+int PMPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Iexscan((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Igather = PMPI_Igather
+int PMPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Igather((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, root, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Igather_c = PMPI_Igather_c
+int PMPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Igather((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, root, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Igatherv = PMPI_Igatherv
+int PMPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Igatherv((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)displs, (GoUintptr)recvtype, root, (GoUintptr)comm, (GoUintptr)request, 0);
+}
+
+#pragma weak MPI_Igatherv_c = PMPI_Igatherv_c
+int PMPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Igatherv((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)displs, (GoUintptr)recvtype, root, (GoUintptr)comm, (GoUintptr)request, 1);
+}
+
+#pragma weak MPI_Ineighbor_allgather = PMPI_Ineighbor_allgather
+int PMPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_IneighborAllgather((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Ineighbor_allgather_c = PMPI_Ineighbor_allgather_c
+int PMPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_IneighborAllgather((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Ineighbor_allgatherv = PMPI_Ineighbor_allgatherv
+int PMPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_IneighborAllgatherv((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)displs, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)request, 0);
+}
+
+#pragma weak MPI_Ineighbor_allgatherv_c = PMPI_Ineighbor_allgatherv_c
+int PMPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_IneighborAllgatherv((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)displs, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)request, 1);
+}
+
+#pragma weak MPI_Ineighbor_alltoall = PMPI_Ineighbor_alltoall
+int PMPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_IneighborAlltoall((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Ineighbor_alltoall_c = PMPI_Ineighbor_alltoall_c
+int PMPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_IneighborAlltoall((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Ineighbor_alltoallv = PMPI_Ineighbor_alltoallv
+int PMPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_IneighborAlltoallv((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)request, 0);
+}
+
+#pragma weak MPI_Ineighbor_alltoallv_c = PMPI_Ineighbor_alltoallv_c
+int PMPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_IneighborAlltoallv((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)request, 1);
+}
+
+#pragma weak MPI_Ineighbor_alltoallw = PMPI_Ineighbor_alltoallw
+int PMPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
+{
+	return weft_IneighborAlltoallw((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtypes, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtypes, (GoUintptr)comm, (GoUintptr)request, 0);
+}
+
+#pragma weak MPI_Ineighbor_alltoallw_c = PMPI_Ineighbor_alltoallw_c
+int PMPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
+{
+	return weft_IneighborAlltoallw((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtypes, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtypes, (GoUintptr)comm, (GoUintptr)request, 1);
+}
+
+#pragma weak MPI_Ireduce = PMPI_Ireduce
+int PMPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Ireduce((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, root, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Ireduce_c = PMPI_Ireduce_c
+int PMPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Ireduce((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, root, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Ireduce_scatter = PMPI_Ireduce_scatter
+int PMPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_IreduceScatter((GoUintptr)sendbuf, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, (GoUintptr)request, 0);
+}
+
+#pragma weak MPI_Ireduce_scatter_c = PMPI_Ireduce_scatter_c
+int PMPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_IreduceScatter((GoUintptr)sendbuf, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, (GoUintptr)request, 1);
+}
+
+#pragma weak MPI_Ireduce_scatter_block = PMPI_Ireduce_scatter_block
+int PMPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_IreduceScatterBlock((GoUintptr)sendbuf, (GoUintptr)recvbuf, recvcount, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Ireduce_scatter_block_c = PMPI_Ireduce_scatter_block_c
+int PMPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_IreduceScatterBlock((GoUintptr)sendbuf, (GoUintptr)recvbuf, recvcount, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Iscan = PMPI_Iscan
+int PMPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Iscan((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Iscan_c = PMPI_Iscan_c
+int PMPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Iscan((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Iscatter = PMPI_Iscatter
+int PMPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Iscatter((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, root, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Iscatter_c = PMPI_Iscatter_c
+int PMPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Iscatter((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, root, (GoUintptr)comm, (GoUintptr)request);
+}
+
+#pragma weak MPI_Iscatterv = PMPI_Iscatterv
+int PMPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Iscatterv((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)displs, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, root, (GoUintptr)comm, (GoUintptr)request, 0);
+}
+
+#pragma weak MPI_Iscatterv_c = PMPI_Iscatterv_c
+int PMPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	return weft_Iscatterv((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)displs, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, root, (GoUintptr)comm, (GoUintptr)request, 1);
+}
+
+#pragma weak MPI_Neighbor_allgather = PMPI_Neighbor_allgather
+int PMPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+	return weft_NeighborAllgather((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Neighbor_allgather_c = PMPI_Neighbor_allgather_c
+int PMPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+	return weft_NeighborAllgather((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Neighbor_allgather_init = PMPI_Neighbor_allgather_init
+int PMPI_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_NeighborAllgatherInit((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Neighbor_allgather_init_c = PMPI_Neighbor_allgather_init_c
+int PMPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_NeighborAllgatherInit((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Neighbor_allgatherv = PMPI_Neighbor_allgatherv
+int PMPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	return weft_NeighborAllgatherv((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)displs, (GoUintptr)recvtype, (GoUintptr)comm, 0);
+}
+
+#pragma weak MPI_Neighbor_allgatherv_c = PMPI_Neighbor_allgatherv_c
+int PMPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	return weft_NeighborAllgatherv((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)displs, (GoUintptr)recvtype, (GoUintptr)comm, 1);
+}
+
+#pragma weak MPI_Neighbor_allgatherv_init = PMPI_Neighbor_allgatherv_init
+int PMPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_NeighborAllgathervInit((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)displs, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request, 0);
+}
+
+#pragma weak MPI_Neighbor_allgatherv_init_c = PMPI_Neighbor_allgatherv_init_c
+int PMPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_NeighborAllgathervInit((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)displs, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request, 1);
+}
+
+#pragma weak MPI_Neighbor_alltoall = PMPI_Neighbor_alltoall
+int PMPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+	return weft_NeighborAlltoall((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Neighbor_alltoall_c = PMPI_Neighbor_alltoall_c
+int PMPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+	return weft_NeighborAlltoall((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Neighbor_alltoall_init = PMPI_Neighbor_alltoall_init
+int PMPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_NeighborAlltoallInit((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Neighbor_alltoall_init_c = PMPI_Neighbor_alltoall_init_c
+int PMPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_NeighborAlltoallInit((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Neighbor_alltoallv = PMPI_Neighbor_alltoallv
+int PMPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	return weft_NeighborAlltoallv((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtype, (GoUintptr)comm, 0);
+}
+
+#pragma weak MPI_Neighbor_alltoallv_c = PMPI_Neighbor_alltoallv_c
+int PMPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	return weft_NeighborAlltoallv((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtype, (GoUintptr)comm, 1);
+}
+
+#pragma weak MPI_Neighbor_alltoallv_init = PMPI_Neighbor_alltoallv_init
+int PMPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_NeighborAlltoallvInit((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request, 0);
+}
+
+#pragma weak MPI_Neighbor_alltoallv_init_c = PMPI_Neighbor_alltoallv_init_c
+int PMPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_NeighborAlltoallvInit((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtype, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtype, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request, 1);
+}
+
+#pragma weak MPI_Neighbor_alltoallw = PMPI_Neighbor_alltoallw
+int PMPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
+{
+	return weft_NeighborAlltoallw((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtypes, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtypes, (GoUintptr)comm, 0);
+}
+
+#pragma weak MPI_Neighbor_alltoallw_c = PMPI_Neighbor_alltoallw_c
+int PMPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
+{
+	return weft_NeighborAlltoallw((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtypes, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtypes, (GoUintptr)comm, 1);
+}
+
+#pragma weak MPI_Neighbor_alltoallw_init = PMPI_Neighbor_alltoallw_init
+int PMPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_NeighborAlltoallwInit((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtypes, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtypes, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request, 0);
+}
+
+#pragma weak MPI_Neighbor_alltoallw_init_c = PMPI_Neighbor_alltoallw_init_c
+int PMPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_NeighborAlltoallwInit((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)sdispls, (GoUintptr)sendtypes, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)rdispls, (GoUintptr)recvtypes, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request, 1);
+}
+
+#pragma weak MPI_Op_commutative = PMPI_Op_commutative
+int PMPI_Op_commutative(MPI_Op op, int *commute)
+{
+	return weft_OpCommutative((GoUintptr)op, (GoUintptr)commute);
+}
+
+#pragma weak MPI_Op_create = PMPI_Op_create
+int PMPI_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op)
+{
+	return weft_OpCreate((GoUintptr)user_fn, commute, (GoUintptr)op, 0);
+}
+
+#pragma weak MPI_Op_create_c = PMPI_Op_create_c
+int PMPI_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op)
+{
+	return weft_OpCreate((GoUintptr)user_fn, commute, (GoUintptr)op, 1);
+}
+
+#pragma weak MPI_Op_free = PMPI_Op_free
+int PMPI_Op_free(MPI_Op *op)
+{
+	return weft_OpFree((GoUintptr)op);
+}
+
+#pragma weak MPI_Reduce = PMPI_Reduce
+int PMPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
+{
+	return weft_Reduce((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, root, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Reduce_c = PMPI_Reduce_c
+int PMPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
+{
+	return weft_Reduce((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, root, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Reduce_init = PMPI_Reduce_init
+int PMPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_ReduceInit((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, root, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Reduce_init_c = PMPI_Reduce_init_c
+int PMPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_ReduceInit((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, root, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Reduce_local = PMPI_Reduce_local
+int PMPI_Reduce_local(const void *inbuf, void *inoutbuf, int count, MPI_Datatype datatype, MPI_Op op)
+{
+	return weft_ReduceLocal((GoUintptr)inbuf, (GoUintptr)inoutbuf, count, (GoUintptr)datatype, (GoUintptr)op);
+}
+
+#pragma weak MPI_Reduce_local_c = PMPI_Reduce_local_c
+int PMPI_Reduce_local_c(const void *inbuf, void *inoutbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
+{
+	return weft_ReduceLocal((GoUintptr)inbuf, (GoUintptr)inoutbuf, count, (GoUintptr)datatype, (GoUintptr)op);
+}
+
+#pragma weak MPI_Reduce_scatter = PMPI_Reduce_scatter
+int PMPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	return weft_ReduceScatter((GoUintptr)sendbuf, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, 0);
+}
+
+#pragma weak MPI_Reduce_scatter_c = PMPI_Reduce_scatter_c
+int PMPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	return weft_ReduceScatter((GoUintptr)sendbuf, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, 1);
+}
+
+#pragma weak MPI_Reduce_scatter_block = PMPI_Reduce_scatter_block
+int PMPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	return weft_ReduceScatterBlock((GoUintptr)sendbuf, (GoUintptr)recvbuf, recvcount, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Reduce_scatter_block_c = PMPI_Reduce_scatter_block_c
+int PMPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	return weft_ReduceScatterBlock((GoUintptr)sendbuf, (GoUintptr)recvbuf, recvcount, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Reduce_scatter_block_init = PMPI_Reduce_scatter_block_init
+int PMPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_ReduceScatterBlockInit((GoUintptr)sendbuf, (GoUintptr)recvbuf, recvcount, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Reduce_scatter_block_init_c = PMPI_Reduce_scatter_block_init_c
+int PMPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_ReduceScatterBlockInit((GoUintptr)sendbuf, (GoUintptr)recvbuf, recvcount, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Reduce_scatter_init = PMPI_Reduce_scatter_init
+int PMPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_ReduceScatterInit((GoUintptr)sendbuf, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request, 0);
+}
+
+#pragma weak MPI_Reduce_scatter_init_c = PMPI_Reduce_scatter_init_c
+int PMPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_ReduceScatterInit((GoUintptr)sendbuf, (GoUintptr)recvbuf, (GoUintptr)recvcounts, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request, 1);
+}
+
+#pragma weak MPI_Scan = PMPI_Scan
+int PMPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	return weft_Scan((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Scan_c = PMPI_Scan_c
+int PMPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	return weft_Scan((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Scan_init = PMPI_Scan_init
+int PMPI_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_ScanInit((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Scan_init_c = PMPI_Scan_init_c
+int PMPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_ScanInit((GoUintptr)sendbuf, (GoUintptr)recvbuf, count, (GoUintptr)datatype, (GoUintptr)op, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Scatter = PMPI_Scatter
+int PMPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	return weft_Scatter((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, root, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Scatter_c = PMPI_Scatter_c
+int PMPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	return weft_Scatter((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, root, (GoUintptr)comm);
+}
+
+#pragma weak MPI_Scatter_init = PMPI_Scatter_init
+int PMPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_ScatterInit((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, root, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Scatter_init_c = PMPI_Scatter_init_c
+int PMPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_ScatterInit((GoUintptr)sendbuf, sendcount, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, root, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request);
+}
+
+#pragma weak MPI_Scatterv = PMPI_Scatterv
+int PMPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	return weft_Scatterv((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)displs, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, root, (GoUintptr)comm, 0);
+}
+
+#pragma weak MPI_Scatterv_c = PMPI_Scatterv_c
+int PMPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	return weft_Scatterv((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)displs, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, root, (GoUintptr)comm, 1);
+}
+
+#pragma weak MPI_Scatterv_init = PMPI_Scatterv_init
+int PMPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_ScattervInit((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)displs, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, root, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request, 0);
+}
+
+#pragma weak MPI_Scatterv_init_c = PMPI_Scatterv_init_c
+int PMPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	return weft_ScattervInit((GoUintptr)sendbuf, (GoUintptr)sendcounts, (GoUintptr)displs, (GoUintptr)sendtype, (GoUintptr)recvbuf, recvcount, (GoUintptr)recvtype, root, (GoUintptr)comm, (GoUintptr)info, (GoUintptr)request, 1);
+}

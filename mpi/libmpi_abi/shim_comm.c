@@ -22,6 +22,54 @@ int PMPI_Attr_put(MPI_Comm comm, int keyval, void *attribute_val)
 	return weft_AttrPut((GoUintptr)comm, keyval, (GoUintptr)attribute_val);
 }
 
+#pragma weak MPI_Cart_coords = PMPI_Cart_coords
+int PMPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[])
+{
+	return weft_CartCoords((GoUintptr)comm, rank, maxdims, (GoUintptr)coords);
+}
+
+#pragma weak MPI_Cart_create = PMPI_Cart_create
+int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *comm_cart)
+{
+	return weft_CartCreate((GoUintptr)comm_old, ndims, (GoUintptr)dims, (GoUintptr)periods, reorder, (GoUintptr)comm_cart);
+}
+
+#pragma weak MPI_Cart_get = PMPI_Cart_get
+int PMPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[])
+{
+	return weft_CartGet((GoUintptr)comm, maxdims, (GoUintptr)dims, (GoUintptr)periods, (GoUintptr)coords);
+}
+
+#pragma weak MPI_Cart_map = PMPI_Cart_map
+int PMPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[], int *newrank)
+{
+	return weft_CartMap((GoUintptr)comm, ndims, (GoUintptr)dims, (GoUintptr)periods, (GoUintptr)newrank);
+}
+
+#pragma weak MPI_Cart_rank = PMPI_Cart_rank
+int PMPI_Cart_rank(MPI_Comm comm, const int coords[], int *rank)
+{
+	return weft_CartRank((GoUintptr)comm, (GoUintptr)coords, (GoUintptr)rank);
+}
+
+#pragma weak MPI_Cart_shift = PMPI_Cart_shift
+int PMPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source, int *rank_dest)
+{
+	return weft_CartShift((GoUintptr)comm, direction, disp, (GoUintptr)rank_source, (GoUintptr)rank_dest);
+}
+
+#pragma weak MPI_Cart_sub = PMPI_Cart_sub
+int PMPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
+{
+	return weft_CartSub((GoUintptr)comm, (GoUintptr)remain_dims, (GoUintptr)newcomm);
+}
+
+#pragma weak MPI_Cartdim_get = PMPI_Cartdim_get
+int PMPI_Cartdim_get(MPI_Comm comm, int *ndims)
+{
+	return weft_CartdimGet((GoUintptr)comm, (GoUintptr)ndims);
+}
+
 #pragma weak MPI_Comm_accept = PMPI_Comm_accept
 int PMPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
 {
@@ -248,6 +296,72 @@ int PMPI_Comm_test_inter(MPI_Comm comm, int *flag)
 	return weft_CommTestInter((GoUintptr)comm, (GoUintptr)flag);
 }
 
+#pragma weak MPI_Dims_create = PMPI_Dims_create
+int PMPI_Dims_create(int nnodes, int ndims, int dims[])
+{
+	return weft_DimsCreate(nnodes, ndims, (GoUintptr)dims);
+}
+
+#pragma weak MPI_Dist_graph_create = PMPI_Dist_graph_create
+int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
+{
+	return weft_DistGraphCreate((GoUintptr)comm_old, n, (GoUintptr)sources, (GoUintptr)degrees, (GoUintptr)destinations, (GoUintptr)weights, (GoUintptr)info, reorder, (GoUintptr)comm_dist_graph);
+}
+
+#pragma weak MPI_Dist_graph_create_adjacent = PMPI_Dist_graph_create_adjacent
+int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
+{
+	return weft_DistGraphCreateAdjacent((GoUintptr)comm_old, indegree, (GoUintptr)sources, (GoUintptr)sourceweights, outdegree, (GoUintptr)destinations, (GoUintptr)destweights, (GoUintptr)info, reorder, (GoUintptr)comm_dist_graph);
+}
+
+#pragma weak MPI_Dist_graph_neighbors = PMPI_Dist_graph_neighbors
+int PMPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[], int destweights[])
+{
+	return weft_DistGraphNeighbors((GoUintptr)comm, maxindegree, (GoUintptr)sources, (GoUintptr)sourceweights, maxoutdegree, (GoUintptr)destinations, (GoUintptr)destweights);
+}
+
+#pragma weak MPI_Dist_graph_neighbors_count = PMPI_Dist_graph_neighbors_count
+int PMPI_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree, int *weighted)
+{
+	return weft_DistGraphNeighborsCount((GoUintptr)comm, (GoUintptr)indegree, (GoUintptr)outdegree, (GoUintptr)weighted);
+}
+
+#pragma weak MPI_Graph_create = PMPI_Graph_create
+int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[], const int edges[], int reorder, MPI_Comm *comm_graph)
+{
+	return weft_GraphCreate((GoUintptr)comm_old, nnodes, (GoUintptr)index, (GoUintptr)edges, reorder, (GoUintptr)comm_graph);
+}
+
+#pragma weak MPI_Graph_get = PMPI_Graph_get
+int PMPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int index[], int edges[])
+{
+	return weft_GraphGet((GoUintptr)comm, maxindex, maxedges, (GoUintptr)index, (GoUintptr)edges);
+}
+
+#pragma weak MPI_Graph_map = PMPI_Graph_map
+int PMPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int edges[], int *newrank)
+{
+	return weft_GraphMap((GoUintptr)comm, nnodes, (GoUintptr)index, (GoUintptr)edges, (GoUintptr)newrank);
+}
+
+#pragma weak MPI_Graph_neighbors = PMPI_Graph_neighbors
+int PMPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors[])
+{
+	return weft_GraphNeighbors((GoUintptr)comm, rank, maxneighbors, (GoUintptr)neighbors);
+}
+
+#pragma weak MPI_Graph_neighbors_count = PMPI_Graph_neighbors_count
+int PMPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *nneighbors)
+{
+	return weft_GraphNeighborsCount((GoUintptr)comm, rank, (GoUintptr)nneighbors);
+}
+
+#pragma weak MPI_Graphdims_get = PMPI_Graphdims_get
+int PMPI_Graphdims_get(MPI_Comm comm, int *nnodes, int *nedges)
+{
+	return weft_GraphdimsGet((GoUintptr)comm, (GoUintptr)nnodes, (GoUintptr)nedges);
+}
+
 #pragma weak MPI_Group_compare = PMPI_Group_compare
 int PMPI_Group_compare(MPI_Group group1, MPI_Group group2, int *result)
 {
@@ -354,4 +468,10 @@ int PMPI_Keyval_create(MPI_Copy_function *copy_fn, MPI_Delete_function *delete_f
 int PMPI_Keyval_free(int *keyval)
 {
 	return weft_KeyvalFree((GoUintptr)keyval);
+}
+
+#pragma weak MPI_Topo_test = PMPI_Topo_test
+int PMPI_Topo_test(MPI_Comm comm, int *status)
+{
+	return weft_TopoTest((GoUintptr)comm, (GoUintptr)status);
 }
