@@ -157,7 +157,7 @@ func TestWindow(t *testing.T) {
 			"swapped two":        {w.CompareAndSwap(ctx, Elements(three[:2]), Elements(three[:1]), Elements(old[:1]), to, disp(0), i32), ErrCount},
 			"no process":         {w.Put(ctx, Elements(doubles), ProcNull, 0, 2, f64), nil},
 			"rank":               {w.Put(ctx, Elements(doubles), p, 0, 2, f64), ErrRank},
-			"negative count":     {w.Put(ctx, Elements(doubles), to, disp(0), -1, f64), ErrRange},
+			"negative count":     {w.Put(ctx, Elements(doubles), to, disp(0), -1, f64), ErrDatatype},
 			"promise of another": {w.Fence(ctx, AssertNoCheck), ErrOption},
 		} {
 			if !errors.Is(tt.err, tt.want) {

@@ -1,5 +1,7 @@
 package cbinding
 
+import "github.com/weftstack/weft/mpi/internal/abi"
+
 // WinCreateKeyval is MPI_Win_create_keyval.
 func WinCreateKeyval(copyFn, deleteFn, keyval, extra uintptr) int {
 	return createKeyval("MPI_Win_create_keyval", ofWinKey, copyFn, deleteFn, keyval, extra)
@@ -24,6 +26,13 @@ func WinGetAttr(win Handle, keyval int, value, flag uintptr) int {
 	w, err := winOf(win)
 	if err != nil {
 		return fail(proc, err)
+	}
+	if keyval == abi.WinBase { // may be null
+		if value == 0 || flag == 0 {
+			return w.done(proc, nullError("attribute_val or flag"))
+		}
+		*at[uintptr](value) = w.base
+		return w.done(proc, setFlag(flag, true))
 	}
 	return w.done(proc, w.attrs.getAttr(ofWinKey, keyval, value, flag, w.predefinedAttr))
 }

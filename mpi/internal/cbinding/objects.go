@@ -67,12 +67,5 @@ func fail(proc string, err error) int {
 
 // The following are defined by the files about them.
 
-// A window is an MPI_Win.
-type window struct{ object }
-
-// predefinedAttr returns the value of a predefined attribute as C gets it (MPI_WIN_BASE itself, pointers
-// to the others), and whether the key is one.
-func (w *window) predefinedAttr(key int) (uintptr, bool) { return 0, false }
-
 // A file is an MPI_File.
 type file struct{ object }

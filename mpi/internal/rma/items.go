@@ -166,10 +166,10 @@ func within(t *datatype.Type, count, off, n int) (int, error) {
 	size, ok1 := datatype.Mul(t.Size(), count)
 	last, ok2 := datatype.Mul(t.Extent(), max(count-1, 0))
 	if t == nil || count < 0 || !ok1 || !ok2 {
-		return 0, fmt.Errorf("%w: %d items of %v", mpierr.ErrDatatype, count, t)
+		return 0, fmt.Errorf("%w: %w: %d items of %v", mpierr.ErrRange, mpierr.ErrDatatype, count, t)
 	}
 	if lo, hi := t.TrueBounds(); size > 0 && (off+lo+min(last, 0) < 0 || off+hi+max(last, 0) > n) {
-		return 0, fmt.Errorf("%w: %d items of %v at %d reach outside %d bytes", mpierr.ErrCount, count, t, off, n)
+		return 0, fmt.Errorf("%w: %d items of %v at %d reach outside %d bytes", mpierr.ErrRange, count, t, off, n)
 	}
 	return size, nil
 }
@@ -188,7 +188,7 @@ func (w *Window) typed(x *datatype.Items, target, disp, tcount int, ttype *datat
 	}
 	tsize, err := within(ttype, tcount, off, room)
 	if err != nil {
-		return fmt.Errorf("%w: %w", mpierr.ErrRange, err)
+		return err
 	}
 	if size > 0 && !x.Sig.Matches(ttype.Values()) {
 		return fmt.Errorf("%w: %v here, %v at the target", mpierr.ErrTypeMismatch, x.Sig, ttype.Values())
