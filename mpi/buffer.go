@@ -46,7 +46,8 @@ func padded(mem []byte, count int, t *datatype.Type) (b Buffer) {
 // count negative, ErrCount if an item reaches outside buf, and ErrType if T is no element type. Only
 // the data of items travels, so sender and receiver may use datatypes of different layouts; a
 // message that is shorter than the items of the receiver fills the first part of them (MPI-4.1,
-// Section 5.1.11). Items that are not one run of memory travel by way of a copy.
+// Section 5.1.11). Items that are not one run of memory are sent from a packed copy; what comes is
+// placed in them as it comes.
 func Items[T Element](buf []T, count int, t *Datatype) Buffer {
 	mem, err := datatype.CheckedBytes(buf)
 	if err != nil {

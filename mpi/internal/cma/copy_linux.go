@@ -9,7 +9,7 @@ import (
 
 // copyVectors are arguments of the system calls below. They escape, so they are pooled.
 type copyVectors struct {
-	local  [1]unix.Iovec
+	local  [MaxPieces]unix.Iovec
 	remote [MaxPieces]unix.RemoteIovec
 	probe  [ProbeLen]byte
 }
@@ -43,7 +43,7 @@ func copyAll(call vectorCall, pid int, addr uint64, b []byte) error {
 		v.local[0].Base = &b[0]
 		v.local[0].SetLen(len(b))
 		v.remote[0] = unix.RemoteIovec{Base: uintptr(addr), Len: len(b)}
-		n, err := call(pid, v.local[:], v.remote[:1], 0)
+		n, err := call(pid, v.local[:1], v.remote[:1], 0)
 		if err != nil {
 			v.local[0].Base = nil
 			return err
@@ -67,10 +67,32 @@ func WritePieces(pid int, base uint64, b []byte, pieces []Piece) error {
 	for i, p := range pieces {
 		v.remote[i] = unix.RemoteIovec{Base: uintptr(base) + uintptr(p.Off), Len: p.N}
 	}
-	n, err := unix.ProcessVMWritev(pid, v.local[:], v.remote[:len(pieces)], 0)
+	n, err := unix.ProcessVMWritev(pid, v.local[:1], v.remote[:len(pieces)], 0)
 	v.local[0].Base = nil
 	if err == nil && n != len(b) {
 		err = io.ErrShortWrite
+	}
+	return err
+}
+
+// ReadScattered copies memory of another process from addr on to up to MaxPieces places, none of them
+// empty, by one system call.
+func ReadScattered(pid int, addr uint64, pieces [][]byte) error {
+	v := vectorPool.Get().(*copyVectors)
+	defer vectorPool.Put(v)
+	all := 0
+	for i, b := range pieces {
+		v.local[i].Base = &b[0]
+		v.local[i].SetLen(len(b))
+		all += len(b)
+	}
+	v.remote[0] = unix.RemoteIovec{Base: uintptr(addr), Len: all}
+	n, err := unix.ProcessVMReadv(pid, v.local[:len(pieces)], v.remote[:1], 0)
+	for i := range pieces {
+		v.local[i].Base = nil
+	}
+	if err == nil && n != all {
+		err = io.ErrUnexpectedEOF
 	}
 	return err
 }

@@ -46,3 +46,40 @@ func TestWritePiecesPartly(t *testing.T) {
 		}
 	}
 }
+
+// TestReadScattered copies to as many places as there may be, and from memory that ends too early.
+func TestReadScattered(t *testing.T) {
+	page := os.Getpagesize()
+	mem, err := unix.Mmap(-1, 0, 2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Munmap(mem) }()
+	for i := range page {
+		mem[i] = byte(i)
+	}
+	base := uint64(uintptr(unsafe.Pointer(&mem[0])))
+	to := make([]byte, 3*MaxPieces)
+	pieces := make([][]byte, MaxPieces)
+	for i := range pieces {
+		pieces[i] = to[3*i:][:2]
+	}
+	if err := ReadScattered(os.Getpid(), base+5, pieces); err != nil {
+		t.Skip("the system copies no memory between processes: ", err)
+	}
+	for i, b := range to {
+		want := byte(0)
+		if i%3 < 2 {
+			want = byte(5 + i/3*2 + i%3)
+		}
+		if b != want {
+			t.Fatalf("byte %d is %d, want %d", i, b, want)
+		}
+	}
+	if err := unix.Mprotect(mem[page:], unix.PROT_NONE); err != nil {
+		t.Fatal(err)
+	}
+	if err := ReadScattered(os.Getpid(), base+uint64(page)-3, pieces[:2]); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("across the end: %v, want %v", err, io.ErrUnexpectedEOF)
+	}
+}

@@ -15,3 +15,6 @@ func Holds(int, uint64, *[ProbeLen]byte) bool { return false }
 
 // WritePieces returns an error: the system has no such call.
 func WritePieces(int, uint64, []byte, []Piece) error { return errors.ErrUnsupported }
+
+// ReadScattered returns an error: the system has no such call.
+func ReadScattered(int, uint64, [][]byte) error { return errors.ErrUnsupported }

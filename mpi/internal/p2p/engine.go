@@ -333,7 +333,7 @@ func (e *Engine) keep(f *Parser, x *Context, early bool, body []byte) (taken int
 func (r *Request) setMatch(p *Peer, src, tag int32, length uint64, sig datatype.Sig) {
 	r.Peer = p
 	r.Length, r.got = length, sig
-	room := uint64(len(r.Buf))
+	room := uint64(r.Room())
 	if r.wrong = length > 0 && !sig.Matches(r.sig); r.wrong {
 		room = 0
 	}
@@ -355,7 +355,7 @@ func (r *Request) received() {
 		err = fmt.Errorf("%w: %d bytes for a buffer of %d", mpierr.ErrTruncate, r.Length, r.Status.Bytes)
 	case r.Context.exactLength.Load():
 		r.Place.Lock()
-		n := len(r.Buf)
+		n := r.Room()
 		r.Place.Unlock()
 		if r.Length < uint64(n) {
 			err = fmt.Errorf("%w: %d bytes for a buffer of %d, in spite of mpi_assert_exact_length", mpierr.ErrCount, r.Length, n)
@@ -451,6 +451,9 @@ func (e *Engine) sendCTS(r *Request, p *Peer, id uint64, how proposal) {
 		r.Reduce.Reducer == nil
 	if rdma && !e.Bulk.Ready(func() { e.sendCTS(r, p, id, how) }) {
 		return // the device is being opened: a goroutine calls sendCTS again
+	}
+	if rdma && r.Gaps.Type != nil {
+		r.gather()
 	}
 	if rdma && how.write {
 		if g, ok := e.Bulk.Expose(r); ok {

@@ -42,15 +42,16 @@ type Request struct {
 	order    uint64     // position in the order of posts
 	Place    sync.Mutex // guards Buf of a receive while bytes are placed
 	Buf      []byte
-	Exposed  Exposure      // set while RDMA may write to Buf; guarded by Place
-	Length   uint64        // of the matched message
-	sig, got datatype.Sig  // of the elements of buf, and of those of the message
-	wrong    bool          // sig and got do not match
-	Reduce   ReceiveReduce // fused reduction, if Reducer is set; guarded by Place
-	failed   atomic.Bool   // set by fail, under Place: bytes that arrive are not placed any more
-	Epoch    uint32        // counts calls of unmatch, never reset: ends copies of earlier matches; guarded by Place
-	quit     error         // the error to end with instead of waiting for another match; guarded by Engine.Mu
-	probed   bool          // it receives a message of Mprobe, and can match no other
+	Gaps     datatype.Buffer // in place of Buf: items that are not one run of memory; its Type is nil if Buf is used
+	Exposed  Exposure        // set while RDMA may write to Buf; guarded by Place
+	Length   uint64          // of the matched message
+	sig, got datatype.Sig    // of the elements of buf, and of those of the message
+	wrong    bool            // sig and got do not match
+	Reduce   ReceiveReduce   // fused reduction, if Reducer is set; guarded by Place
+	failed   atomic.Bool     // set by fail, under Place: bytes that arrive are not placed any more
+	Epoch    uint32          // counts calls of unmatch, never reset: ends copies of earlier matches; guarded by Place
+	quit     error           // the error to end with instead of waiting for another match; guarded by Engine.Mu
+	probed   bool            // it receives a message of Mprobe, and can match no other
 
 	anySource bool // a nonblocking AnySource receive of the program: see PendingFailure
 	Internal  bool // internal request of a goroutine of the library: its waiter never polls
@@ -107,6 +108,9 @@ func (r *Request) Clear() bool {
 	if r.Reduce.Reducer != nil {
 		r.Reduce = ReceiveReduce{}
 	}
+	if r.Gaps.Type != nil {
+		r.Gaps = datatype.Buffer{}
+	}
 	r.Status = Status{}
 	return true
 }
@@ -147,7 +151,7 @@ func (r *Request) Complete(err error) {
 func (r *Request) Fail(err error) {
 	r.Place.Lock()
 	r.failed.Store(true)
-	r.Buf = nil
+	r.Buf, r.Gaps = nil, datatype.Buffer{}
 	r.Place.Unlock()
 	r.RevokeKey()
 	if r.Context != nil { // rematch may have posted it again before it saw failed

@@ -8,9 +8,10 @@ import (
 	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
-// This file sends and receives items of datatypes, in messages of the program. Items that are one
-// run of memory are sent and received in place, others by way of a packed copy: only the data
-// travels, so the datatypes of the two sides may differ in layout (MPI-4.1, Section 5.1.11).
+// This file sends and receives items of datatypes, in messages of the program. Only the data
+// travels, so the datatypes of the two sides may differ in layout (MPI-4.1, Section 5.1.11). Items that
+// are one run of memory are sent in place, others by way of a packed copy. What is received is placed
+// in the runs of the items as it comes, unless RDMA needs one run for all of it.
 
 // slotOf returns the slot of the program for messages of the items.
 func slotOf(x *datatype.Items) Slot { return SlotUser.Of(x.Sig) }
@@ -27,20 +28,48 @@ func (c *Comm) SendItems(ctx context.Context, mode SendMode, x *datatype.Items, 
 
 // RecvItems is Recv into items.
 func (c *Comm) RecvItems(ctx context.Context, x *datatype.Items, src, tag int) (Status, error) {
-	b, own := x.Room()
-	st, err := c.Recv(ctx, slotOf(x), b, src, tag)
-	unpacked(x, b, own, st, err)
-	return st, err
+	if x.Dense() {
+		return c.Recv(ctx, slotOf(x), x.Mem, src, tag)
+	}
+	if src == ProcNull {
+		return noMessage, c.Usable()
+	}
+	if err := c.CheckSource(slotOf(x), src); err != nil {
+		return Status{}, err
+	}
+	r := GetRequest(c.Engine)
+	r.into(x)
+	c.StartRecv(r, slotOf(x), nil, src, tag)
+	return c.Engine.FinishRecv(ctx, r)
 }
 
-// unpacked stores what a receive has placed in own, if it is not nil, in the items.
-func unpacked(x *datatype.Items, b []byte, own *bufpool.Buffer, st Status, err error) {
-	if own != nil {
-		x.Unpack(b[:st.Bytes], 0)
-		if err == nil {
-			own.Put()
-		}
+// into makes r, which will be a receive, place what it gets in items with gaps, and returns the buffer
+// of others.
+func (r *Request) into(x *datatype.Items) []byte {
+	r.Gaps = x.Gaps
+	return x.Mem
+}
+
+// Room returns how many bytes a receive has room for.
+func (r *Request) Room() int {
+	if t := r.Gaps.Type; t != nil {
+		return t.Size() * r.Gaps.Count
 	}
+	return len(r.Buf)
+}
+
+// gather gives r, a receive into items with gaps, a buffer for a body that must be placed in one run of
+// memory. It is unpacked when r is complete.
+func (r *Request) gather() {
+	r.Place.Lock()
+	defer r.Place.Unlock()
+	if r.Gaps.Type == nil { // it has failed
+		return
+	}
+	x := datatype.Items{Gaps: r.Gaps}
+	b, own := x.Room()
+	r.packed = newPackedCopy(&x, b, own)
+	r.Buf, r.Gaps = b, datatype.Buffer{}
 }
 
 // SendrecvItems is Sendrecv of items.
@@ -68,10 +97,14 @@ func (c *Comm) ReplaceItems(ctx context.Context, x *datatype.Items, dst, stag, s
 func (c *Comm) sendrecvPacked(
 	ctx context.Context, s Slot, sb []byte, dst, stag int, recv *datatype.Items, src, rtag int,
 ) (Status, error) {
-	rb, rown := recv.Room()
-	st, err := c.Sendrecv(ctx, s, sb, dst, stag, slotOf(recv), rb, src, rtag)
-	unpacked(recv, rb, rown, st, err)
-	return st, err
+	if recv.Dense() || src == ProcNull {
+		return c.Sendrecv(ctx, s, sb, dst, stag, slotOf(recv), recv.Mem, src, rtag)
+	}
+	if err := c.CheckSource(slotOf(recv), src); err != nil {
+		return Status{}, err
+	}
+	r := GetRequest(c.Engine)
+	return c.SendWith(ctx, r, s, sb, dst, stag, slotOf(recv), r.into(recv), src, rtag)
 }
 
 // BeginSendItems is BeginSend of items. With a copy the memory of the items is free at once.
@@ -93,10 +126,9 @@ func (c *Comm) BeginSendItems(r *Request, mode SendMode, copies bool, x *datatyp
 
 // BeginRecvItems is BeginRecv into items.
 func (c *Comm) BeginRecvItems(r *Request, x *datatype.Items, src, tag int) error {
-	b := r.room(x)
-	err := c.BeginRecv(r, slotOf(x), b, src, tag)
+	err := c.BeginRecv(r, slotOf(x), r.into(x), src, tag)
 	if err != nil {
-		r.packed = nil
+		r.Gaps = datatype.Buffer{}
 	}
 	return err
 }
@@ -139,16 +171,7 @@ func (r *Request) partRoom(to, x *datatype.Items, from, n int) []byte {
 
 // StartProbedItems is StartProbed into items.
 func (c *Comm) StartProbedItems(r *Request, x *datatype.Items, m *Message) bool {
-	return c.StartProbed(r, slotOf(x), r.room(x), m)
-}
-
-// room returns where r receives the data of the items.
-func (r *Request) room(x *datatype.Items) []byte {
-	b, own := x.Room()
-	if own != nil {
-		r.packed = newPackedCopy(x, b, own)
-	}
-	return b
+	return c.StartProbed(r, slotOf(x), r.into(x), m)
 }
 
 // packedCopy is the copy by which items that are not one run of memory travel.

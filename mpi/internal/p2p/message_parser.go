@@ -129,7 +129,9 @@ func (r *Request) Put(off uint64, b []byte) {
 // putLocked is put with r.place locked.
 func (r *Request) putLocked(off uint64, b []byte) {
 	switch {
-	case r.wrong, off >= uint64(len(r.Buf)):
+	case r.wrong, off >= uint64(r.Room()):
+	case r.Gaps.Type != nil:
+		r.Gaps.Unpack(b, int(off))
 	case r.Reduce.Reducer != nil:
 		r.Reduce.take(r.Buf, int(off), b)
 	default:

@@ -10,7 +10,9 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/weftstack/weft/internal/bufpool"
 	"github.com/weftstack/weft/mpi/internal/cma"
+	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/envelope"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 )
@@ -35,6 +37,12 @@ const (
 	// CopyInline is the length up to which the goroutine that finds the match copies the body
 	// itself, in bytes. A longer copy would delay other messages, so it gets a goroutine.
 	CopyInline = 4 << 20
+	// minScatterRun is the mean length from which the system copies each run of items by itself, in bytes:
+	// it takes about as long for a run as copying 1 KiB.
+	minScatterRun = 1 << 10
+	// scatterChunk is how many bytes are copied and then unpacked to shorter runs, while they are in the
+	// processor's cache.
+	scatterChunk = 128 << 10
 	// copyPollInterval is the pause between two checks whether a copy has ended. After the peer has
 	// failed they go on for deadGrace only, because its process may have died while it copied.
 	copyPollInterval = 50 * time.Microsecond
@@ -188,14 +196,17 @@ func (l *Link) copyBody(f *p2p.Fetch) {
 // has ended or is unmatched, and fails if the peer has failed.
 func (l *Link) copyTo(f *p2p.Fetch, addr uint64) (gone bool, err error) {
 	r, n := f.Receive, f.Len
+	r.Place.Lock()
+	scatter := r.Gaps.Type != nil && r.Gaps.Type.LongRuns(minScatterRun)
+	r.Place.Unlock()
 	for at := 0; at < n; {
 		if why := l.peer.Failure(); why != nil {
 			return false, why
 		}
-		k := min(n-at, CopyChunk)
+		k := 0
 		r.Place.Lock()
-		if gone = r.Epoch != f.Epoch || len(r.Buf) < n; !gone {
-			err = cma.Read(l.pid, addr+uint64(at), r.Buf[at:at+k])
+		if gone = r.Epoch != f.Epoch || r.Room() < n; !gone {
+			k, err = l.copyPart(r, scatter, addr, at, n)
 		}
 		r.Place.Unlock()
 		if gone || err != nil {
@@ -205,6 +216,45 @@ func (l *Link) copyTo(f *p2p.Fetch, addr uint64) (gone bool, err error) {
 	}
 	return false, nil
 }
+
+// copyPart copies memory of the peer at addr+at to the buffer of a receive from at on, up to n at most,
+// and returns how much that was. scatter says that the system fills the runs of items by itself.
+// r.Place is held.
+func (l *Link) copyPart(r *p2p.Request, scatter bool, addr uint64, at, n int) (k int, err error) {
+	x := &r.Gaps
+	if x.Type == nil {
+		k = min(n-at, CopyChunk)
+		return k, cma.Read(l.pid, addr+uint64(at), r.Buf[at:at+k])
+	}
+	if scatter {
+		v := scatterPool.Get().(*scatterVectors)
+		defer scatterPool.Put(v)
+		var runs int
+		runs, k = x.Type.FillRuns(v.runs[:], x.Count, at, min(n, at+CopyChunk))
+		for i, run := range v.runs[:runs] {
+			v.to[i] = x.Mem.Bytes(run.Off, run.Len)
+		}
+		err = cma.ReadScattered(l.pid, addr+uint64(at), v.to[:runs])
+		clear(v.to[:runs])
+		return k, err
+	}
+	k = min(n-at, scatterChunk)
+	own := bufpool.Get(k)
+	defer own.Put()
+	b := own.Bytes(k)
+	if err = cma.Read(l.pid, addr+uint64(at), b); err == nil {
+		x.Unpack(b, at)
+	}
+	return k, err
+}
+
+// scatterVectors are the runs of items that one call fills.
+type scatterVectors struct {
+	runs [cma.MaxPieces]datatype.Run
+	to   [cma.MaxPieces][]byte
+}
+
+var scatterPool = sync.Pool{New: func() any { return new(scatterVectors) }}
 
 // probe finds out whether this process may read memory of the peer, and records that for the peer.
 func (l *Link) probe(c *Segment) {
