@@ -1,9 +1,15 @@
 //go:build linux && cgo
 
+#define _GNU_SOURCE // pthread_timedjoin_np
+
 #include "callbacks.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "mpi.h"
@@ -95,10 +101,38 @@ static void flush(FILE *f)
 	}
 }
 
+/* gfortran's library, if the program has it: writes what the units of Fortran hold. */
+extern void _gfortran_flush_i4(int *unit) __attribute__((weak));
+
+static void *flush_units(void *unused)
+{
+	_gfortran_flush_i4(NULL);
+	return unused;
+}
+
+/* Another thread, or a statement that this call is part of, may hold a unit for as
+ * long as it likes. Units are flushed by a thread that is not waited for longer. */
+enum { FLUSH_SECONDS = 1 };
+
+static void flush_fortran(void)
+{
+	static atomic_bool stuck; /* there is a thread that waits for a unit */
+	pthread_t thread;
+	struct timespec until;
+	if (_gfortran_flush_i4 == NULL || stuck || clock_gettime(CLOCK_REALTIME, &until) != 0)
+		return;
+	until.tv_sec += FLUSH_SECONDS;
+	if (pthread_create(&thread, NULL, flush_units, NULL) == 0 && pthread_timedjoin_np(thread, NULL, &until) != 0) {
+		stuck = true;
+		pthread_detach(thread);
+	}
+}
+
 void weft_flush(void)
 {
 	flush(stdout);
 	flush(stderr);
+	flush_fortran();
 }
 
 /* Ends the process: not by exit, because functions that it would call may wait for MPI. */
