@@ -8,10 +8,106 @@ import "C"
 
 import "github.com/weftstack/weft/mpi/internal/cbinding"
 
+//export weft_Accumulate
+func weft_Accumulate(p_origin_addr uintptr, p_origin_count int, p_origin_datatype uintptr, p_target_rank int, p_target_disp int, p_target_count int, p_target_datatype uintptr, p_op uintptr, p_win uintptr) (code int32) {
+	defer recovered("MPI_Accumulate", &code)
+	return int32(cbinding.Accumulate(p_origin_addr, p_origin_count, cbinding.Handle(p_origin_datatype), p_target_rank, p_target_disp, p_target_count, cbinding.Handle(p_target_datatype), cbinding.Handle(p_op), cbinding.Handle(p_win)))
+}
+
+//export weft_CompareAndSwap
+func weft_CompareAndSwap(p_origin_addr uintptr, p_compare_addr uintptr, p_result_addr uintptr, p_datatype uintptr, p_target_rank int, p_target_disp int, p_win uintptr) (code int32) {
+	defer recovered("MPI_Compare_and_swap", &code)
+	return int32(cbinding.CompareAndSwap(p_origin_addr, p_compare_addr, p_result_addr, cbinding.Handle(p_datatype), p_target_rank, p_target_disp, cbinding.Handle(p_win)))
+}
+
+//export weft_FetchAndOp
+func weft_FetchAndOp(p_origin_addr uintptr, p_result_addr uintptr, p_datatype uintptr, p_target_rank int, p_target_disp int, p_op uintptr, p_win uintptr) (code int32) {
+	defer recovered("MPI_Fetch_and_op", &code)
+	return int32(cbinding.FetchAndOp(p_origin_addr, p_result_addr, cbinding.Handle(p_datatype), p_target_rank, p_target_disp, cbinding.Handle(p_op), cbinding.Handle(p_win)))
+}
+
+//export weft_Get
+func weft_Get(p_origin_addr uintptr, p_origin_count int, p_origin_datatype uintptr, p_target_rank int, p_target_disp int, p_target_count int, p_target_datatype uintptr, p_win uintptr) (code int32) {
+	defer recovered("MPI_Get", &code)
+	return int32(cbinding.Get(p_origin_addr, p_origin_count, cbinding.Handle(p_origin_datatype), p_target_rank, p_target_disp, p_target_count, cbinding.Handle(p_target_datatype), cbinding.Handle(p_win)))
+}
+
+//export weft_GetAccumulate
+func weft_GetAccumulate(p_origin_addr uintptr, p_origin_count int, p_origin_datatype uintptr, p_result_addr uintptr, p_result_count int, p_result_datatype uintptr, p_target_rank int, p_target_disp int, p_target_count int, p_target_datatype uintptr, p_op uintptr, p_win uintptr) (code int32) {
+	defer recovered("MPI_Get_accumulate", &code)
+	return int32(cbinding.GetAccumulate(p_origin_addr, p_origin_count, cbinding.Handle(p_origin_datatype), p_result_addr, p_result_count, cbinding.Handle(p_result_datatype), p_target_rank, p_target_disp, p_target_count, cbinding.Handle(p_target_datatype), cbinding.Handle(p_op), cbinding.Handle(p_win)))
+}
+
+//export weft_Put
+func weft_Put(p_origin_addr uintptr, p_origin_count int, p_origin_datatype uintptr, p_target_rank int, p_target_disp int, p_target_count int, p_target_datatype uintptr, p_win uintptr) (code int32) {
+	defer recovered("MPI_Put", &code)
+	return int32(cbinding.Put(p_origin_addr, p_origin_count, cbinding.Handle(p_origin_datatype), p_target_rank, p_target_disp, p_target_count, cbinding.Handle(p_target_datatype), cbinding.Handle(p_win)))
+}
+
+//export weft_Raccumulate
+func weft_Raccumulate(p_origin_addr uintptr, p_origin_count int, p_origin_datatype uintptr, p_target_rank int, p_target_disp int, p_target_count int, p_target_datatype uintptr, p_op uintptr, p_win uintptr, p_request uintptr) (code int32) {
+	defer recovered("MPI_Raccumulate", &code)
+	return int32(cbinding.Raccumulate(p_origin_addr, p_origin_count, cbinding.Handle(p_origin_datatype), p_target_rank, p_target_disp, p_target_count, cbinding.Handle(p_target_datatype), cbinding.Handle(p_op), cbinding.Handle(p_win), p_request))
+}
+
+//export weft_Rget
+func weft_Rget(p_origin_addr uintptr, p_origin_count int, p_origin_datatype uintptr, p_target_rank int, p_target_disp int, p_target_count int, p_target_datatype uintptr, p_win uintptr, p_request uintptr) (code int32) {
+	defer recovered("MPI_Rget", &code)
+	return int32(cbinding.Rget(p_origin_addr, p_origin_count, cbinding.Handle(p_origin_datatype), p_target_rank, p_target_disp, p_target_count, cbinding.Handle(p_target_datatype), cbinding.Handle(p_win), p_request))
+}
+
+//export weft_RgetAccumulate
+func weft_RgetAccumulate(p_origin_addr uintptr, p_origin_count int, p_origin_datatype uintptr, p_result_addr uintptr, p_result_count int, p_result_datatype uintptr, p_target_rank int, p_target_disp int, p_target_count int, p_target_datatype uintptr, p_op uintptr, p_win uintptr, p_request uintptr) (code int32) {
+	defer recovered("MPI_Rget_accumulate", &code)
+	return int32(cbinding.RgetAccumulate(p_origin_addr, p_origin_count, cbinding.Handle(p_origin_datatype), p_result_addr, p_result_count, cbinding.Handle(p_result_datatype), p_target_rank, p_target_disp, p_target_count, cbinding.Handle(p_target_datatype), cbinding.Handle(p_op), cbinding.Handle(p_win), p_request))
+}
+
+//export weft_Rput
+func weft_Rput(p_origin_addr uintptr, p_origin_count int, p_origin_datatype uintptr, p_target_rank int, p_target_disp int, p_target_count int, p_target_datatype uintptr, p_win uintptr, p_request uintptr) (code int32) {
+	defer recovered("MPI_Rput", &code)
+	return int32(cbinding.Rput(p_origin_addr, p_origin_count, cbinding.Handle(p_origin_datatype), p_target_rank, p_target_disp, p_target_count, cbinding.Handle(p_target_datatype), cbinding.Handle(p_win), p_request))
+}
+
+//export weft_WinAllocate
+func weft_WinAllocate(p_size int, p_disp_unit int, p_info uintptr, p_comm uintptr, p_baseptr uintptr, p_win uintptr) (code int32) {
+	defer recovered("MPI_Win_allocate", &code)
+	return int32(cbinding.WinAllocate(p_size, p_disp_unit, cbinding.Handle(p_info), cbinding.Handle(p_comm), p_baseptr, p_win))
+}
+
+//export weft_WinAllocateShared
+func weft_WinAllocateShared(p_size int, p_disp_unit int, p_info uintptr, p_comm uintptr, p_baseptr uintptr, p_win uintptr) (code int32) {
+	defer recovered("MPI_Win_allocate_shared", &code)
+	return int32(cbinding.WinAllocateShared(p_size, p_disp_unit, cbinding.Handle(p_info), cbinding.Handle(p_comm), p_baseptr, p_win))
+}
+
+//export weft_WinAttach
+func weft_WinAttach(p_win uintptr, p_base uintptr, p_size int) (code int32) {
+	defer recovered("MPI_Win_attach", &code)
+	return int32(cbinding.WinAttach(cbinding.Handle(p_win), p_base, p_size))
+}
+
 //export weft_WinCallErrhandler
 func weft_WinCallErrhandler(p_win uintptr, p_errorcode int) (code int32) {
 	defer recovered("MPI_Win_call_errhandler", &code)
 	return int32(cbinding.WinCallErrhandler(cbinding.Handle(p_win), p_errorcode))
+}
+
+//export weft_WinComplete
+func weft_WinComplete(p_win uintptr) (code int32) {
+	defer recovered("MPI_Win_complete", &code)
+	return int32(cbinding.WinComplete(cbinding.Handle(p_win)))
+}
+
+//export weft_WinCreate
+func weft_WinCreate(p_base uintptr, p_size int, p_disp_unit int, p_info uintptr, p_comm uintptr, p_win uintptr) (code int32) {
+	defer recovered("MPI_Win_create", &code)
+	return int32(cbinding.WinCreate(p_base, p_size, p_disp_unit, cbinding.Handle(p_info), cbinding.Handle(p_comm), p_win))
+}
+
+//export weft_WinCreateDynamic
+func weft_WinCreateDynamic(p_info uintptr, p_comm uintptr, p_win uintptr) (code int32) {
+	defer recovered("MPI_Win_create_dynamic", &code)
+	return int32(cbinding.WinCreateDynamic(cbinding.Handle(p_info), cbinding.Handle(p_comm), p_win))
 }
 
 //export weft_WinCreateErrhandler
@@ -32,6 +128,48 @@ func weft_WinDeleteAttr(p_win uintptr, p_win_keyval int) (code int32) {
 	return int32(cbinding.WinDeleteAttr(cbinding.Handle(p_win), p_win_keyval))
 }
 
+//export weft_WinDetach
+func weft_WinDetach(p_win uintptr, p_base uintptr) (code int32) {
+	defer recovered("MPI_Win_detach", &code)
+	return int32(cbinding.WinDetach(cbinding.Handle(p_win), p_base))
+}
+
+//export weft_WinFence
+func weft_WinFence(p_assert int, p_win uintptr) (code int32) {
+	defer recovered("MPI_Win_fence", &code)
+	return int32(cbinding.WinFence(p_assert, cbinding.Handle(p_win)))
+}
+
+//export weft_WinFlush
+func weft_WinFlush(p_rank int, p_win uintptr) (code int32) {
+	defer recovered("MPI_Win_flush", &code)
+	return int32(cbinding.WinFlush(p_rank, cbinding.Handle(p_win)))
+}
+
+//export weft_WinFlushAll
+func weft_WinFlushAll(p_win uintptr) (code int32) {
+	defer recovered("MPI_Win_flush_all", &code)
+	return int32(cbinding.WinFlushAll(cbinding.Handle(p_win)))
+}
+
+//export weft_WinFlushLocal
+func weft_WinFlushLocal(p_rank int, p_win uintptr) (code int32) {
+	defer recovered("MPI_Win_flush_local", &code)
+	return int32(cbinding.WinFlushLocal(p_rank, cbinding.Handle(p_win)))
+}
+
+//export weft_WinFlushLocalAll
+func weft_WinFlushLocalAll(p_win uintptr) (code int32) {
+	defer recovered("MPI_Win_flush_local_all", &code)
+	return int32(cbinding.WinFlushLocalAll(cbinding.Handle(p_win)))
+}
+
+//export weft_WinFree
+func weft_WinFree(p_win uintptr) (code int32) {
+	defer recovered("MPI_Win_free", &code)
+	return int32(cbinding.WinFree(p_win))
+}
+
 //export weft_WinFreeKeyval
 func weft_WinFreeKeyval(p_win_keyval uintptr) (code int32) {
 	defer recovered("MPI_Win_free_keyval", &code)
@@ -50,6 +188,42 @@ func weft_WinGetErrhandler(p_win uintptr, p_errhandler uintptr) (code int32) {
 	return int32(cbinding.WinGetErrhandler(cbinding.Handle(p_win), p_errhandler))
 }
 
+//export weft_WinGetGroup
+func weft_WinGetGroup(p_win uintptr, p_group uintptr) (code int32) {
+	defer recovered("MPI_Win_get_group", &code)
+	return int32(cbinding.WinGetGroup(cbinding.Handle(p_win), p_group))
+}
+
+//export weft_WinGetInfo
+func weft_WinGetInfo(p_win uintptr, p_info_used uintptr) (code int32) {
+	defer recovered("MPI_Win_get_info", &code)
+	return int32(cbinding.WinGetInfo(cbinding.Handle(p_win), p_info_used))
+}
+
+//export weft_WinGetName
+func weft_WinGetName(p_win uintptr, p_win_name uintptr, p_resultlen uintptr) (code int32) {
+	defer recovered("MPI_Win_get_name", &code)
+	return int32(cbinding.WinGetName(cbinding.Handle(p_win), p_win_name, p_resultlen))
+}
+
+//export weft_WinLock
+func weft_WinLock(p_lock_type int, p_rank int, p_assert int, p_win uintptr) (code int32) {
+	defer recovered("MPI_Win_lock", &code)
+	return int32(cbinding.WinLock(p_lock_type, p_rank, p_assert, cbinding.Handle(p_win)))
+}
+
+//export weft_WinLockAll
+func weft_WinLockAll(p_assert int, p_win uintptr) (code int32) {
+	defer recovered("MPI_Win_lock_all", &code)
+	return int32(cbinding.WinLockAll(p_assert, cbinding.Handle(p_win)))
+}
+
+//export weft_WinPost
+func weft_WinPost(p_group uintptr, p_assert int, p_win uintptr) (code int32) {
+	defer recovered("MPI_Win_post", &code)
+	return int32(cbinding.WinPost(cbinding.Handle(p_group), p_assert, cbinding.Handle(p_win)))
+}
+
 //export weft_WinSetAttr
 func weft_WinSetAttr(p_win uintptr, p_win_keyval int, p_attribute_val uintptr) (code int32) {
 	defer recovered("MPI_Win_set_attr", &code)
@@ -60,4 +234,58 @@ func weft_WinSetAttr(p_win uintptr, p_win_keyval int, p_attribute_val uintptr) (
 func weft_WinSetErrhandler(p_win uintptr, p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_Win_set_errhandler", &code)
 	return int32(cbinding.WinSetErrhandler(cbinding.Handle(p_win), cbinding.Handle(p_errhandler)))
+}
+
+//export weft_WinSetInfo
+func weft_WinSetInfo(p_win uintptr, p_info uintptr) (code int32) {
+	defer recovered("MPI_Win_set_info", &code)
+	return int32(cbinding.WinSetInfo(cbinding.Handle(p_win), cbinding.Handle(p_info)))
+}
+
+//export weft_WinSetName
+func weft_WinSetName(p_win uintptr, p_win_name uintptr) (code int32) {
+	defer recovered("MPI_Win_set_name", &code)
+	return int32(cbinding.WinSetName(cbinding.Handle(p_win), p_win_name))
+}
+
+//export weft_WinSharedQuery
+func weft_WinSharedQuery(p_win uintptr, p_rank int, p_size uintptr, p_disp_unit uintptr, p_baseptr uintptr, large bool) (code int32) {
+	defer recovered("MPI_Win_shared_query", &code)
+	return int32(cbinding.WinSharedQuery(cbinding.Handle(p_win), p_rank, p_size, p_disp_unit, p_baseptr, large))
+}
+
+//export weft_WinStart
+func weft_WinStart(p_group uintptr, p_assert int, p_win uintptr) (code int32) {
+	defer recovered("MPI_Win_start", &code)
+	return int32(cbinding.WinStart(cbinding.Handle(p_group), p_assert, cbinding.Handle(p_win)))
+}
+
+//export weft_WinSync
+func weft_WinSync(p_win uintptr) (code int32) {
+	defer recovered("MPI_Win_sync", &code)
+	return int32(cbinding.WinSync(cbinding.Handle(p_win)))
+}
+
+//export weft_WinTest
+func weft_WinTest(p_win uintptr, p_flag uintptr) (code int32) {
+	defer recovered("MPI_Win_test", &code)
+	return int32(cbinding.WinTest(cbinding.Handle(p_win), p_flag))
+}
+
+//export weft_WinUnlock
+func weft_WinUnlock(p_rank int, p_win uintptr) (code int32) {
+	defer recovered("MPI_Win_unlock", &code)
+	return int32(cbinding.WinUnlock(p_rank, cbinding.Handle(p_win)))
+}
+
+//export weft_WinUnlockAll
+func weft_WinUnlockAll(p_win uintptr) (code int32) {
+	defer recovered("MPI_Win_unlock_all", &code)
+	return int32(cbinding.WinUnlockAll(cbinding.Handle(p_win)))
+}
+
+//export weft_WinWait
+func weft_WinWait(p_win uintptr) (code int32) {
+	defer recovered("MPI_Win_wait", &code)
+	return int32(cbinding.WinWait(cbinding.Handle(p_win)))
 }

@@ -4,10 +4,172 @@
 
 #include "shim.h"
 
+#pragma weak MPI_Accumulate = PMPI_Accumulate
+int PMPI_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+	return weft_Accumulate((GoUintptr)origin_addr, origin_count, (GoUintptr)origin_datatype, target_rank, target_disp, target_count, (GoUintptr)target_datatype, (GoUintptr)op, (GoUintptr)win);
+}
+
+#pragma weak MPI_Accumulate_c = PMPI_Accumulate_c
+int PMPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+	return weft_Accumulate((GoUintptr)origin_addr, origin_count, (GoUintptr)origin_datatype, target_rank, target_disp, target_count, (GoUintptr)target_datatype, (GoUintptr)op, (GoUintptr)win);
+}
+
+#pragma weak MPI_Compare_and_swap = PMPI_Compare_and_swap
+int PMPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win)
+{
+	return weft_CompareAndSwap((GoUintptr)origin_addr, (GoUintptr)compare_addr, (GoUintptr)result_addr, (GoUintptr)datatype, target_rank, target_disp, (GoUintptr)win);
+}
+
+#pragma weak MPI_Fetch_and_op = PMPI_Fetch_and_op
+int PMPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win)
+{
+	return weft_FetchAndOp((GoUintptr)origin_addr, (GoUintptr)result_addr, (GoUintptr)datatype, target_rank, target_disp, (GoUintptr)op, (GoUintptr)win);
+}
+
+#pragma weak MPI_Get = PMPI_Get
+int PMPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+	return weft_Get((GoUintptr)origin_addr, origin_count, (GoUintptr)origin_datatype, target_rank, target_disp, target_count, (GoUintptr)target_datatype, (GoUintptr)win);
+}
+
+#pragma weak MPI_Get_c = PMPI_Get_c
+int PMPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+	return weft_Get((GoUintptr)origin_addr, origin_count, (GoUintptr)origin_datatype, target_rank, target_disp, target_count, (GoUintptr)target_datatype, (GoUintptr)win);
+}
+
+#pragma weak MPI_Get_accumulate = PMPI_Get_accumulate
+int PMPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+	return weft_GetAccumulate((GoUintptr)origin_addr, origin_count, (GoUintptr)origin_datatype, (GoUintptr)result_addr, result_count, (GoUintptr)result_datatype, target_rank, target_disp, target_count, (GoUintptr)target_datatype, (GoUintptr)op, (GoUintptr)win);
+}
+
+#pragma weak MPI_Get_accumulate_c = PMPI_Get_accumulate_c
+int PMPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+	return weft_GetAccumulate((GoUintptr)origin_addr, origin_count, (GoUintptr)origin_datatype, (GoUintptr)result_addr, result_count, (GoUintptr)result_datatype, target_rank, target_disp, target_count, (GoUintptr)target_datatype, (GoUintptr)op, (GoUintptr)win);
+}
+
+#pragma weak MPI_Put = PMPI_Put
+int PMPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+	return weft_Put((GoUintptr)origin_addr, origin_count, (GoUintptr)origin_datatype, target_rank, target_disp, target_count, (GoUintptr)target_datatype, (GoUintptr)win);
+}
+
+#pragma weak MPI_Put_c = PMPI_Put_c
+int PMPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+	return weft_Put((GoUintptr)origin_addr, origin_count, (GoUintptr)origin_datatype, target_rank, target_disp, target_count, (GoUintptr)target_datatype, (GoUintptr)win);
+}
+
+#pragma weak MPI_Raccumulate = PMPI_Raccumulate
+int PMPI_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+{
+	return weft_Raccumulate((GoUintptr)origin_addr, origin_count, (GoUintptr)origin_datatype, target_rank, target_disp, target_count, (GoUintptr)target_datatype, (GoUintptr)op, (GoUintptr)win, (GoUintptr)request);
+}
+
+#pragma weak MPI_Raccumulate_c = PMPI_Raccumulate_c
+int PMPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+{
+	return weft_Raccumulate((GoUintptr)origin_addr, origin_count, (GoUintptr)origin_datatype, target_rank, target_disp, target_count, (GoUintptr)target_datatype, (GoUintptr)op, (GoUintptr)win, (GoUintptr)request);
+}
+
+#pragma weak MPI_Rget = PMPI_Rget
+int PMPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+{
+	return weft_Rget((GoUintptr)origin_addr, origin_count, (GoUintptr)origin_datatype, target_rank, target_disp, target_count, (GoUintptr)target_datatype, (GoUintptr)win, (GoUintptr)request);
+}
+
+#pragma weak MPI_Rget_c = PMPI_Rget_c
+int PMPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+{
+	return weft_Rget((GoUintptr)origin_addr, origin_count, (GoUintptr)origin_datatype, target_rank, target_disp, target_count, (GoUintptr)target_datatype, (GoUintptr)win, (GoUintptr)request);
+}
+
+#pragma weak MPI_Rget_accumulate = PMPI_Rget_accumulate
+int PMPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+{
+	return weft_RgetAccumulate((GoUintptr)origin_addr, origin_count, (GoUintptr)origin_datatype, (GoUintptr)result_addr, result_count, (GoUintptr)result_datatype, target_rank, target_disp, target_count, (GoUintptr)target_datatype, (GoUintptr)op, (GoUintptr)win, (GoUintptr)request);
+}
+
+#pragma weak MPI_Rget_accumulate_c = PMPI_Rget_accumulate_c
+int PMPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+{
+	return weft_RgetAccumulate((GoUintptr)origin_addr, origin_count, (GoUintptr)origin_datatype, (GoUintptr)result_addr, result_count, (GoUintptr)result_datatype, target_rank, target_disp, target_count, (GoUintptr)target_datatype, (GoUintptr)op, (GoUintptr)win, (GoUintptr)request);
+}
+
+#pragma weak MPI_Rput = PMPI_Rput
+int PMPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+{
+	return weft_Rput((GoUintptr)origin_addr, origin_count, (GoUintptr)origin_datatype, target_rank, target_disp, target_count, (GoUintptr)target_datatype, (GoUintptr)win, (GoUintptr)request);
+}
+
+#pragma weak MPI_Rput_c = PMPI_Rput_c
+int PMPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+{
+	return weft_Rput((GoUintptr)origin_addr, origin_count, (GoUintptr)origin_datatype, target_rank, target_disp, target_count, (GoUintptr)target_datatype, (GoUintptr)win, (GoUintptr)request);
+}
+
+#pragma weak MPI_Win_allocate = PMPI_Win_allocate
+int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
+{
+	return weft_WinAllocate(size, disp_unit, (GoUintptr)info, (GoUintptr)comm, (GoUintptr)baseptr, (GoUintptr)win);
+}
+
+#pragma weak MPI_Win_allocate_c = PMPI_Win_allocate_c
+int PMPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
+{
+	return weft_WinAllocate(size, disp_unit, (GoUintptr)info, (GoUintptr)comm, (GoUintptr)baseptr, (GoUintptr)win);
+}
+
+#pragma weak MPI_Win_allocate_shared = PMPI_Win_allocate_shared
+int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
+{
+	return weft_WinAllocateShared(size, disp_unit, (GoUintptr)info, (GoUintptr)comm, (GoUintptr)baseptr, (GoUintptr)win);
+}
+
+#pragma weak MPI_Win_allocate_shared_c = PMPI_Win_allocate_shared_c
+int PMPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
+{
+	return weft_WinAllocateShared(size, disp_unit, (GoUintptr)info, (GoUintptr)comm, (GoUintptr)baseptr, (GoUintptr)win);
+}
+
+#pragma weak MPI_Win_attach = PMPI_Win_attach
+int PMPI_Win_attach(MPI_Win win, void *base, MPI_Aint size)
+{
+	return weft_WinAttach((GoUintptr)win, (GoUintptr)base, size);
+}
+
 #pragma weak MPI_Win_call_errhandler = PMPI_Win_call_errhandler
 int PMPI_Win_call_errhandler(MPI_Win win, int errorcode)
 {
 	return weft_WinCallErrhandler((GoUintptr)win, errorcode);
+}
+
+#pragma weak MPI_Win_complete = PMPI_Win_complete
+int PMPI_Win_complete(MPI_Win win)
+{
+	return weft_WinComplete((GoUintptr)win);
+}
+
+#pragma weak MPI_Win_create = PMPI_Win_create
+int PMPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
+{
+	return weft_WinCreate((GoUintptr)base, size, disp_unit, (GoUintptr)info, (GoUintptr)comm, (GoUintptr)win);
+}
+
+#pragma weak MPI_Win_create_c = PMPI_Win_create_c
+int PMPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
+{
+	return weft_WinCreate((GoUintptr)base, size, disp_unit, (GoUintptr)info, (GoUintptr)comm, (GoUintptr)win);
+}
+
+#pragma weak MPI_Win_create_dynamic = PMPI_Win_create_dynamic
+int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
+{
+	return weft_WinCreateDynamic((GoUintptr)info, (GoUintptr)comm, (GoUintptr)win);
 }
 
 #pragma weak MPI_Win_create_errhandler = PMPI_Win_create_errhandler
@@ -28,6 +190,48 @@ int PMPI_Win_delete_attr(MPI_Win win, int win_keyval)
 	return weft_WinDeleteAttr((GoUintptr)win, win_keyval);
 }
 
+#pragma weak MPI_Win_detach = PMPI_Win_detach
+int PMPI_Win_detach(MPI_Win win, const void *base)
+{
+	return weft_WinDetach((GoUintptr)win, (GoUintptr)base);
+}
+
+#pragma weak MPI_Win_fence = PMPI_Win_fence
+int PMPI_Win_fence(int assert, MPI_Win win)
+{
+	return weft_WinFence(assert, (GoUintptr)win);
+}
+
+#pragma weak MPI_Win_flush = PMPI_Win_flush
+int PMPI_Win_flush(int rank, MPI_Win win)
+{
+	return weft_WinFlush(rank, (GoUintptr)win);
+}
+
+#pragma weak MPI_Win_flush_all = PMPI_Win_flush_all
+int PMPI_Win_flush_all(MPI_Win win)
+{
+	return weft_WinFlushAll((GoUintptr)win);
+}
+
+#pragma weak MPI_Win_flush_local = PMPI_Win_flush_local
+int PMPI_Win_flush_local(int rank, MPI_Win win)
+{
+	return weft_WinFlushLocal(rank, (GoUintptr)win);
+}
+
+#pragma weak MPI_Win_flush_local_all = PMPI_Win_flush_local_all
+int PMPI_Win_flush_local_all(MPI_Win win)
+{
+	return weft_WinFlushLocalAll((GoUintptr)win);
+}
+
+#pragma weak MPI_Win_free = PMPI_Win_free
+int PMPI_Win_free(MPI_Win *win)
+{
+	return weft_WinFree((GoUintptr)win);
+}
+
 #pragma weak MPI_Win_free_keyval = PMPI_Win_free_keyval
 int PMPI_Win_free_keyval(int *win_keyval)
 {
@@ -46,6 +250,42 @@ int PMPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler)
 	return weft_WinGetErrhandler((GoUintptr)win, (GoUintptr)errhandler);
 }
 
+#pragma weak MPI_Win_get_group = PMPI_Win_get_group
+int PMPI_Win_get_group(MPI_Win win, MPI_Group *group)
+{
+	return weft_WinGetGroup((GoUintptr)win, (GoUintptr)group);
+}
+
+#pragma weak MPI_Win_get_info = PMPI_Win_get_info
+int PMPI_Win_get_info(MPI_Win win, MPI_Info *info_used)
+{
+	return weft_WinGetInfo((GoUintptr)win, (GoUintptr)info_used);
+}
+
+#pragma weak MPI_Win_get_name = PMPI_Win_get_name
+int PMPI_Win_get_name(MPI_Win win, char *win_name, int *resultlen)
+{
+	return weft_WinGetName((GoUintptr)win, (GoUintptr)win_name, (GoUintptr)resultlen);
+}
+
+#pragma weak MPI_Win_lock = PMPI_Win_lock
+int PMPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
+{
+	return weft_WinLock(lock_type, rank, assert, (GoUintptr)win);
+}
+
+#pragma weak MPI_Win_lock_all = PMPI_Win_lock_all
+int PMPI_Win_lock_all(int assert, MPI_Win win)
+{
+	return weft_WinLockAll(assert, (GoUintptr)win);
+}
+
+#pragma weak MPI_Win_post = PMPI_Win_post
+int PMPI_Win_post(MPI_Group group, int assert, MPI_Win win)
+{
+	return weft_WinPost((GoUintptr)group, assert, (GoUintptr)win);
+}
+
 #pragma weak MPI_Win_set_attr = PMPI_Win_set_attr
 int PMPI_Win_set_attr(MPI_Win win, int win_keyval, void *attribute_val)
 {
@@ -56,4 +296,64 @@ int PMPI_Win_set_attr(MPI_Win win, int win_keyval, void *attribute_val)
 int PMPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
 {
 	return weft_WinSetErrhandler((GoUintptr)win, (GoUintptr)errhandler);
+}
+
+#pragma weak MPI_Win_set_info = PMPI_Win_set_info
+int PMPI_Win_set_info(MPI_Win win, MPI_Info info)
+{
+	return weft_WinSetInfo((GoUintptr)win, (GoUintptr)info);
+}
+
+#pragma weak MPI_Win_set_name = PMPI_Win_set_name
+int PMPI_Win_set_name(MPI_Win win, const char *win_name)
+{
+	return weft_WinSetName((GoUintptr)win, (GoUintptr)win_name);
+}
+
+#pragma weak MPI_Win_shared_query = PMPI_Win_shared_query
+int PMPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, void *baseptr)
+{
+	return weft_WinSharedQuery((GoUintptr)win, rank, (GoUintptr)size, (GoUintptr)disp_unit, (GoUintptr)baseptr, 0);
+}
+
+#pragma weak MPI_Win_shared_query_c = PMPI_Win_shared_query_c
+int PMPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *disp_unit, void *baseptr)
+{
+	return weft_WinSharedQuery((GoUintptr)win, rank, (GoUintptr)size, (GoUintptr)disp_unit, (GoUintptr)baseptr, 1);
+}
+
+#pragma weak MPI_Win_start = PMPI_Win_start
+int PMPI_Win_start(MPI_Group group, int assert, MPI_Win win)
+{
+	return weft_WinStart((GoUintptr)group, assert, (GoUintptr)win);
+}
+
+#pragma weak MPI_Win_sync = PMPI_Win_sync
+int PMPI_Win_sync(MPI_Win win)
+{
+	return weft_WinSync((GoUintptr)win);
+}
+
+#pragma weak MPI_Win_test = PMPI_Win_test
+int PMPI_Win_test(MPI_Win win, int *flag)
+{
+	return weft_WinTest((GoUintptr)win, (GoUintptr)flag);
+}
+
+#pragma weak MPI_Win_unlock = PMPI_Win_unlock
+int PMPI_Win_unlock(int rank, MPI_Win win)
+{
+	return weft_WinUnlock(rank, (GoUintptr)win);
+}
+
+#pragma weak MPI_Win_unlock_all = PMPI_Win_unlock_all
+int PMPI_Win_unlock_all(MPI_Win win)
+{
+	return weft_WinUnlockAll((GoUintptr)win);
+}
+
+#pragma weak MPI_Win_wait = PMPI_Win_wait
+int PMPI_Win_wait(MPI_Win win)
+{
+	return weft_WinWait((GoUintptr)win);
 }
