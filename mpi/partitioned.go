@@ -32,8 +32,10 @@ type partSide struct {
 	tag   int
 	buf   Buffer
 
-	mu     sync.Mutex
-	active *Request // the started operation
+	mu      sync.Mutex // guards what follows
+	started bool       // Start was called
+	active  bool       // the started operation is not done
+	err     error      // of the last one that is done
 }
 
 func (c *Comm) openPart(b Buffer, partitions, peer, tag int, sends bool) (*partSide, error) {
@@ -69,11 +71,11 @@ func (c *Comm) openPart(b Buffer, partitions, peer, tag int, sends bool) (*partS
 	return s, nil
 }
 
-// begin makes r the started operation.
-func (s *partSide) begin(r func() *Request) (*Request, error) {
+// begin starts the operation: run does it on a goroutine, unless there is no peer.
+func (s *partSide) begin(w *World, run func() (Status, error)) (*Request, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.active != nil && !s.active.request.Finished.Load() {
+	if s.active {
 		return nil, fmt.Errorf("%w: started again before it was done", ErrPartition)
 	}
 	if s.c != nil {
@@ -81,8 +83,18 @@ func (s *partSide) begin(r func() *Request) (*Request, error) {
 			return nil, err
 		}
 	}
-	s.active = r()
-	return s.active, nil
+	s.started, s.err = true, nil
+	if s.c == nil {
+		return doneRequest(w, Status{Source: ProcNull, Tag: AnyTag}, nil), nil
+	}
+	s.active = true
+	return goRequest(w, func() (Status, error) {
+		st, err := run()
+		s.mu.Lock()
+		s.active, s.err = false, err
+		s.mu.Unlock()
+		return st, err
+	}), nil
 }
 
 // Free gives the operation up. It must not be started. It is local.
@@ -130,23 +142,22 @@ func (c *Comm) PsendInit(b Buffer, partitions, dst, tag int) (*PartitionedSend, 
 // Start begins to send the message again; no partition is ready yet (MPI_Start). The request is
 // done when all have been marked and the buffer may be used again. It does not block.
 func (p *PartitionedSend) Start() (*Request, error) {
-	return p.begin(func() *Request {
-		if p.c == nil {
-			p.ready = make([]bool, p.parts)
-			return doneRequest(p.w, Status{Source: ProcNull, Tag: AnyTag}, nil)
-		}
-		sent := make(chan *p2p.Request, p.parts)
-		p.ready, p.sent = make([]bool, p.parts), sent
-		return goRequest(p.w, func() (Status, error) {
-			var failed error
-			for range p.parts {
-				if _, err := (<-sent).Wait(context.Background()); err != nil && failed == nil {
-					failed = err
-				}
+	sent := make(chan *p2p.Request, p.parts)
+	r, err := p.begin(p.w, func() (Status, error) {
+		var failed error
+		for range p.parts {
+			if _, err := (<-sent).Wait(context.Background()); err != nil && failed == nil {
+				failed = err
 			}
-			return Status{}, failed
-		})
+		}
+		return Status{}, failed
 	})
+	if err == nil {
+		p.mu.Lock()
+		p.ready, p.sent = make([]bool, p.parts), sent
+		p.mu.Unlock()
+	}
+	return r, err
 }
 
 // Pready says that partition i of the buffer may be sent (MPI_Pready). The partition must not be
@@ -230,17 +241,16 @@ func (c *Comm) PrecvInit(b Buffer, partitions, src, tag int) (*PartitionedRecv, 
 // Start begins to receive the message again (MPI_Start). The buffer must not be touched until the
 // request is done, except for partitions that have arrived. It does not block.
 func (p *PartitionedRecv) Start() (*Request, error) {
-	return p.begin(func() *Request {
-		p.got = nil
-		if p.c == nil {
-			return doneRequest(p.w, Status{Source: ProcNull, Tag: AnyTag}, nil)
-		}
-		return goRequest(p.w, p.receive)
-	})
+	return p.begin(p.w, p.receive)
 }
 
 // receive receives the message.
-func (p *PartitionedRecv) receive() (Status, error) {
+func (p *PartitionedRecv) receive() (st Status, err error) {
+	defer func() {
+		p.mu.Lock()
+		p.got = nil // Parrived knows the result from the end on
+		p.mu.Unlock()
+	}()
 	if _, err := p.head.Wait(context.Background()); err != nil {
 		return Status{}, err
 	}
@@ -275,13 +285,13 @@ func (p *PartitionedRecv) receive() (Status, error) {
 // block; it polls the transport once.
 func (p *PartitionedRecv) Parrived(i int) (bool, error) {
 	p.mu.Lock()
-	active, got := p.active, p.got
+	started, active, err, got := p.started, p.active, p.err, p.got
 	p.mu.Unlock()
-	if i < 0 || i >= p.parts || active == nil {
+	if i < 0 || i >= p.parts || !started {
 		return false, fmt.Errorf("%w: partition %d of %d looked at", ErrPartition, i, p.parts)
 	}
-	if active.request.Finished.Load() {
-		return true, active.request.Err
+	if !active {
+		return true, err
 	}
 	p.w.eng.PollOnce()
 	if len(got) == 0 {

@@ -312,3 +312,45 @@ func TestPartitionedItems(t *testing.T) {
 		return nil
 	})
 }
+
+// A partitioned operation does not need the requests of its starts, which the program may free and use for others.
+func TestPartitionedRequestsFreed(t *testing.T) {
+	runRanks(t, 1, func(ctx context.Context, w *World) error {
+		c, in := w.Comm(), make([]int, 2)
+		s, err := PsendInit(c, []int{1, 2}, 2, 0, 0)
+		if err != nil {
+			return err
+		}
+		r, err := PrecvInit(c, in, 1, 0, 0)
+		if err != nil {
+			return err
+		}
+		for range 3 {
+			a, err := s.Start()
+			if err != nil {
+				return err
+			}
+			b, err := r.Start()
+			if err != nil {
+				return err
+			}
+			if err := s.PreadyRange(0, 1); err != nil {
+				return err
+			}
+			if _, err := Waitall(ctx, a, b); err != nil {
+				return err
+			}
+			a.Free()
+			b.Free()
+			other, err := Irecv(c, make([]int, 1), 0, 1) // one of them again
+			if err != nil {
+				return err
+			}
+			defer other.Cancel()
+			if ok, err := r.Parrived(0); !ok || err != nil {
+				return fmt.Errorf("Parrived after the end: %v, %w", ok, err)
+			}
+		}
+		return nil
+	})
+}
