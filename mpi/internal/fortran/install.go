@@ -123,7 +123,7 @@ func (b *build) install(ctx context.Context) (Result, error) {
 		return r, err
 	}
 	for _, f := range files {
-		to := ""
+		var to string
 		switch {
 		case f.Name() == Library:
 			to = filepath.Join("lib", Library)
