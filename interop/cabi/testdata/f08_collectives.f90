@@ -31,8 +31,11 @@ program f08_collectives
     use mpi_f08
     use operators
     implicit none
-    integer :: rank, size, i, n
-    integer, allocatable :: a(:), b(:), counts(:), displs(:)
+    integer :: rank, size, i
+    ! What a call uses after its return must be asynchronous, or the compiler may keep a copy (MPI-5.0, 19.1.16).
+    integer, asynchronous :: n
+    integer, allocatable, asynchronous :: a(:), b(:)
+    integer, allocatable :: counts(:), displs(:)
     integer(MPI_COUNT_KIND), allocatable :: counts_c(:)
     integer(MPI_ADDRESS_KIND), allocatable :: displs_c(:)
     type(MPI_Datatype), allocatable :: types(:)

@@ -51,7 +51,8 @@ program f08_mixed
     use mpi_f08
     use c_functions
     implicit none
-    integer :: rank, key, ckey, n, i, old(MPI_STATUS_SIZE)
+    integer :: rank, key, ckey, i, old(MPI_STATUS_SIZE)
+    integer, asynchronous :: n
     integer, target :: cell = 4711
     integer(c_int) :: flag
     integer(c_intptr_t) :: world, own

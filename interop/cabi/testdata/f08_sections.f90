@@ -3,7 +3,8 @@ program f08_sections
     use mpi_f08
     implicit none
     integer :: rank, size, left, right, i, j, k, n, ierr, class
-    integer :: a(10), b(10), m(6, 7), flat(12), cube(4, 5, 6)
+    integer :: a(10), b(10), m(6, 7)
+    integer, asynchronous :: flat(12), cube(4, 5, 6)
     real(8) :: x(8), y(8)
     complex :: z(6)
     character(len=4) :: words(6)

@@ -4,7 +4,8 @@ program f08_windows
     use mpi_f08
     use, intrinsic :: iso_c_binding
     implicit none
-    integer :: rank, size, right, left, i, unit, n
+    integer :: rank, size, right, left, i, unit
+    integer, asynchronous :: n
     integer(MPI_ADDRESS_KIND) :: bytes, base, value, at
     type(MPI_Win) :: win
     type(MPI_Group) :: world, near
@@ -12,8 +13,8 @@ program f08_windows
     type(MPI_Comm) :: node
     type(c_ptr) :: memory
     integer, pointer :: cells(:), theirs(:)
-    integer, target :: own(10)
-    integer :: got(10), zero, one
+    integer, target, asynchronous :: own(10)
+    integer, asynchronous :: got(10), zero, one
     logical :: flag
 
     call MPI_Init()
