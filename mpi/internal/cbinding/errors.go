@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/weftstack/weft/mpi"
 	"github.com/weftstack/weft/mpi/internal/abi"
@@ -117,6 +118,10 @@ func (o *object) errhandler() *errhandler {
 	return o.what.defaultHandler()
 }
 
+// peerFailureDelay is how long a rank waits before it ends the job because a peer has failed: the launcher,
+// if it knows of that failure, ends the job with the reason and the status of the peer meanwhile.
+const peerFailureDelay = time.Second
+
 // die ends the job because of an error that no handler returns. It does not return.
 func (o *object) die(code int, message string) {
 	on := ""
@@ -125,6 +130,9 @@ func (o *object) die(code int, message string) {
 	}
 	text := fmt.Sprintf("fatal error%s: %s: %s", on, classText(code), message)
 	FlushOutput() // the launcher may end this process as soon as it knows
+	if code == abi.ErrProcAborted {
+		time.Sleep(peerFailureDelay)
+	}
 	if w := theWorld(); w != nil {
 		fmt.Fprintf(os.Stderr, "weft [rank %d]: %s\n", w.Rank(), text)
 		w.Abort(exitCode(code), text)
