@@ -56,6 +56,9 @@ const (
 	ClassReadOnly             Class = mpierr.ClassReadOnly             // MPI_ERR_READ_ONLY
 	ClassUnsupportedOperation Class = mpierr.ClassUnsupportedOperation // MPI_ERR_UNSUPPORTED_OPERATION
 	ClassDupDatarep           Class = mpierr.ClassDupDatarep           // MPI_ERR_DUP_DATAREP
+	ClassBadFile              Class = mpierr.ClassBadFile              // MPI_ERR_BAD_FILE
+	ClassFileInUse            Class = mpierr.ClassFileInUse            // MPI_ERR_FILE_IN_USE
+	ClassQuota                Class = mpierr.ClassQuota                // MPI_ERR_QUOTA
 )
 
 // String returns the name, or for a class that was added its text.

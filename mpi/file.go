@@ -3,7 +3,6 @@ package mpi
 import (
 	"context"
 	"fmt"
-	"os"
 	"reflect"
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
@@ -58,5 +57,5 @@ func FileOpen[T Element](ctx context.Context, c *Comm, name string, mode FileMod
 }
 
 // FileDelete removes a file. It is local; it returns an error that is
-// fs.ErrNotExist if there is none (MPI-4.1, Section 14.2.3).
-func FileDelete(name string) error { return os.Remove(name) }
+// fs.ErrNotExist if there is none, and ErrFile if it is a directory (MPI-4.1, Section 14.2.3).
+func FileDelete(name string) error { return fileio.Delete(name) }

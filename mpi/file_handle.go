@@ -23,6 +23,8 @@ type FileHandle struct {
 	c  *Comm // of the file alone
 	io *fileio.File
 
+	lenient bool // hints that make no sense are ignored
+
 	mu    sync.Mutex // guards what follows
 	info  Info
 	view  fileView
@@ -44,11 +46,13 @@ type fileView struct {
 func (c *Comm) OpenFile(ctx context.Context, name string, mode FileMode, info Info) (*FileHandle, error) {
 	t := c.enter()
 	h, _ := fileio.ReadHints(info, c.Size(), false)
-	f, err := openFile(ctx, c, &fileio.Config{Name: name, Mode: fileio.Mode(mode), Etype: datatype.OfBytes(1), Hints: h}, info)
+	f, err := openFile(ctx, c,
+		&fileio.Config{Name: name, Mode: fileio.Mode(mode), Etype: datatype.OfBytes(1), Hints: h}, info)
 	c.leave(t, "Comm.OpenFile", NoPeer, 0, 0, err)
 	if err != nil {
 		return nil, fmt.Errorf("opening file: %w", err)
 	}
+	f.lenient = true
 	return f, nil
 }
 

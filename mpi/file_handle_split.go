@@ -85,7 +85,8 @@ func (f *FileHandle) WriteOrderedEnd(ctx context.Context) (Status, error) {
 	return f.endSplit(ctx, "WriteOrderedEnd")
 }
 
-// beginSplit begins a split operation, which the method end ends.
+// beginSplit begins a split operation, which the method end ends. With a bad buffer there is nothing to
+// end: the other ranks get an error when they end it.
 func (f *FileHandle) beginSplit(end string, op fileio.Op, b Buffer) error {
 	s := &splitOp{end: end}
 	f.mu.Lock()
@@ -98,6 +99,10 @@ func (f *FileHandle) beginSplit(end string, op fileio.Op, b Buffer) error {
 		return fmt.Errorf("%w: %s has not been called", ErrFile, busy.end)
 	}
 	r, err := f.start(op, b)
+	if err == nil && b.err != nil {
+		r.Free() // it goes on
+		err = b.err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if s.r = r; err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/weftstack/weft/mpi/internal/fileio"
 )
 
-// DisplacementCurrent, as the displacement of a view of a file opened with [FileSequential], is the
-// place of the shared pointer (MPI_DISPLACEMENT_CURRENT).
+// DisplacementCurrent is the displacement of views of files opened with [FileSequential]: the place of
+// the shared pointer (MPI_DISPLACEMENT_CURRENT).
 const DisplacementCurrent = fileio.DisplacementCurrent
 
 // SetView changes what this rank sees of the file: from byte disp on, the data of items of filetype,

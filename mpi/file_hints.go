@@ -73,7 +73,8 @@ func (f *FileHandle) setInfo(h *fileio.Hints, info Info) {
 
 // SetInfo changes the hints in info and keeps the others. All ranks must call it with the same
 // hints (MPI-4.1, Section 14.2.8). It returns ErrOption, and changes nothing, if a value makes no
-// sense, or the ranks do not agree. It blocks until all have.
+// sense, or the ranks do not agree. It blocks until all have. What [Comm.OpenFile] has opened ignores values that
+// make no sense.
 func (f *FileHandle) SetInfo(ctx context.Context, info Info) error {
 	return f.recorded("File.SetInfo", func() error {
 		if err := f.io.Usable(); err != nil {
@@ -82,7 +83,7 @@ func (f *FileHandle) SetInfo(ctx context.Context, info Info) error {
 		return f.io.InOrder(ctx, func() error {
 			all := f.Info()
 			maps.Copy(all, info)
-			h, bad := fileio.ReadHints(all, f.c.Size(), true)
+			h, bad := fileio.ReadHints(all, f.c.Size(), !f.lenient)
 			err := f.io.SetHints(ctx, h, bad)
 			if err == nil {
 				f.setInfo(h, all)

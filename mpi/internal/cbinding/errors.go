@@ -88,7 +88,8 @@ var goClasses = [...]int{
 	mpi.ClassDatarep: abi.ErrUnsupportedDatarep, mpi.ClassConversion: abi.ErrConversion,
 	mpi.ClassProcFailedPending: abi.ErrPending, mpi.ClassNotSame: abi.ErrNotSame,
 	mpi.ClassReadOnly: abi.ErrReadOnly, mpi.ClassUnsupportedOperation: abi.ErrUnsupportedOperation,
-	mpi.ClassDupDatarep: abi.ErrDupDatarep,
+	mpi.ClassDupDatarep: abi.ErrDupDatarep, mpi.ClassBadFile: abi.ErrBadFile, mpi.ClassFileInUse: abi.ErrFileInUse,
+	mpi.ClassQuota: abi.ErrQuota,
 }
 
 // lastMessages holds the message of the last error of each class, for MPI_Error_string.

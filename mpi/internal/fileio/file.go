@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -69,6 +70,9 @@ func (f *File) open(ctx context.Context, cfg *Config) error {
 	if err == nil {
 		err = f.mode.check()
 	}
+	if err == nil {
+		err = checkName(f.name)
+	}
 	if err == nil && cfg.Etype.Size() == 0 {
 		err = fmt.Errorf("%w: elements of no size", mpierr.ErrType)
 	}
@@ -80,13 +84,13 @@ func (f *File) open(ctx context.Context, cfg *Config) error {
 	}
 	// Rank 0 goes first: it makes the file.
 	if f.c.Rank() == 0 {
-		f.os, err = os.OpenFile(f.name, f.mode.createFlags(), cfg.Hints.Perm)
+		f.os, err = openFile(f.name, f.mode.createFlags(), cfg.Hints.Perm)
 	}
 	if err = f.agree(ctx, err); err != nil {
 		return err
 	}
 	if f.c.Rank() != 0 {
-		f.os, err = os.OpenFile(f.name, f.mode.flags(), 0)
+		f.os, err = openFile(f.name, f.mode.flags(), 0)
 	}
 	if err = f.agree(ctx, err); err != nil {
 		return err
@@ -97,6 +101,42 @@ func (f *File) open(ctx context.Context, cfg *Config) error {
 	f.hints.Store(cfg.Hints)
 	advise(f.os, cfg.Hints)
 	return f.begin(ctx, cfg.Etype)
+}
+
+// checkName returns the error of a name that is none, or nil.
+func checkName(name string) error {
+	if name == "" || strings.ContainsRune(name, 0) {
+		return mpierr.WithClass(mpierr.ClassBadFile, fmt.Errorf("%w: name %.100q", mpierr.ErrFile, name))
+	}
+	return nil
+}
+
+// openFile opens what is no directory.
+func openFile(name string, flags int, perm fs.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(name, flags, perm)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err == nil && st.IsDir() {
+		err = mpierr.WithClass(mpierr.ClassBadFile, fmt.Errorf("%w: %.100q is a directory", mpierr.ErrFile, name))
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// Delete removes a file.
+func Delete(name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if st, err := os.Lstat(name); err == nil && st.IsDir() {
+		return mpierr.WithClass(mpierr.ClassBadFile, fmt.Errorf("%w: %.100q is a directory", mpierr.ErrFile, name))
+	}
+	return os.Remove(name)
 }
 
 // begin sets the first view and pointers.
@@ -215,7 +255,7 @@ func (f *File) alter(ctx context.Context, bytes int64, do func() error) error {
 		case f.mode&ReadOnly != 0:
 			err = readOnly("changing the size")
 		case bytes < 0:
-			err = fmt.Errorf("%w: size %d", mpierr.ErrCount, bytes)
+			err = mpierr.WithClass(mpierr.ClassArg, fmt.Errorf("%w: size %d", mpierr.ErrCount, bytes))
 		case f.c.Rank() == 0:
 			err = do()
 		}

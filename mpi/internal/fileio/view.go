@@ -53,7 +53,7 @@ type ViewArgs struct {
 
 // DisplacementCurrent is where the shared pointer is: the displacement of views of files opened
 // with Sequential (MPI_DISPLACEMENT_CURRENT).
-const DisplacementCurrent = -54278278
+const DisplacementCurrent = -1
 
 // firstView is the view of everything.
 func firstView(etype *datatype.Type) (*View, error) {

@@ -60,6 +60,9 @@ const (
 	ClassReadOnly
 	ClassUnsupportedOperation
 	ClassDupDatarep
+	ClassBadFile
+	ClassFileInUse
+	ClassQuota
 	lastClass
 )
 
@@ -70,7 +73,8 @@ var classNames = [...]string{
 	"process failed", "revoked", "port", "name", "service", "spawn",
 	"file", "access mode", "no such file", "file exists", "access to a file", "no space", "input and output",
 	"data representation", "conversion", "receive pending, process failed", "not the same on all ranks",
-	"read-only file", "unsupported operation", "data representation defined twice",
+	"read-only file", "unsupported operation", "data representation defined twice", "file name",
+	"file in use", "quota",
 }
 
 // String returns the name of a predefined class, or the text of an added one.
@@ -166,6 +170,16 @@ var sentinels = []struct {
 	{ErrBuffer, ClassBuffer},
 }
 
+// systemErrors are errors of the file system that are of no error of this package, with their classes.
+var systemErrors = []struct {
+	err   syscall.Errno
+	class Class
+}{
+	{syscall.EROFS, ClassReadOnly}, {syscall.EDQUOT, ClassQuota}, {syscall.EISDIR, ClassBadFile},
+	{syscall.ENOTDIR, ClassBadFile}, {syscall.ENAMETOOLONG, ClassBadFile}, {syscall.ELOOP, ClassBadFile},
+	{syscall.EBUSY, ClassFileInUse}, {syscall.ETXTBSY, ClassFileInUse},
+}
+
 // ClassOf returns the class of err: that of the Code, the error of this package or the
 // error of the file system that it wraps, ClassSuccess for nil and ClassUnknown for
 // others.
@@ -178,6 +192,11 @@ func ClassOf(err error) Class {
 		return classed.ErrorClass()
 	}
 	for _, x := range sentinels {
+		if errors.Is(err, x.err) {
+			return x.class
+		}
+	}
+	for _, x := range systemErrors {
 		if errors.Is(err, x.err) {
 			return x.class
 		}
