@@ -10,10 +10,40 @@ int PMPI_File_call_errhandler(MPI_File fh, int errorcode)
 	return weft_FileCallErrhandler((GoUintptr)fh, errorcode);
 }
 
+#pragma weak MPI_File_close = PMPI_File_close
+int PMPI_File_close(MPI_File *fh)
+{
+	return weft_FileClose((GoUintptr)fh);
+}
+
 #pragma weak MPI_File_create_errhandler = PMPI_File_create_errhandler
 int PMPI_File_create_errhandler(MPI_File_errhandler_function *file_errhandler_fn, MPI_Errhandler *errhandler)
 {
 	return weft_FileCreateErrhandler((GoUintptr)file_errhandler_fn, (GoUintptr)errhandler);
+}
+
+#pragma weak MPI_File_delete = PMPI_File_delete
+int PMPI_File_delete(const char *filename, MPI_Info info)
+{
+	return weft_FileDelete((GoUintptr)filename, (GoUintptr)info);
+}
+
+#pragma weak MPI_File_get_amode = PMPI_File_get_amode
+int PMPI_File_get_amode(MPI_File fh, int *amode)
+{
+	return weft_FileGetAmode((GoUintptr)fh, (GoUintptr)amode);
+}
+
+#pragma weak MPI_File_get_atomicity = PMPI_File_get_atomicity
+int PMPI_File_get_atomicity(MPI_File fh, int *flag)
+{
+	return weft_FileGetAtomicity((GoUintptr)fh, (GoUintptr)flag);
+}
+
+#pragma weak MPI_File_get_byte_offset = PMPI_File_get_byte_offset
+int PMPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset *disp)
+{
+	return weft_FileGetByteOffset((GoUintptr)fh, offset, (GoUintptr)disp);
 }
 
 #pragma weak MPI_File_get_errhandler = PMPI_File_get_errhandler
@@ -22,8 +52,494 @@ int PMPI_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler)
 	return weft_FileGetErrhandler((GoUintptr)file, (GoUintptr)errhandler);
 }
 
+#pragma weak MPI_File_get_group = PMPI_File_get_group
+int PMPI_File_get_group(MPI_File fh, MPI_Group *group)
+{
+	return weft_FileGetGroup((GoUintptr)fh, (GoUintptr)group);
+}
+
+#pragma weak MPI_File_get_info = PMPI_File_get_info
+int PMPI_File_get_info(MPI_File fh, MPI_Info *info_used)
+{
+	return weft_FileGetInfo((GoUintptr)fh, (GoUintptr)info_used);
+}
+
+#pragma weak MPI_File_get_position = PMPI_File_get_position
+int PMPI_File_get_position(MPI_File fh, MPI_Offset *offset)
+{
+	return weft_FileGetPosition((GoUintptr)fh, (GoUintptr)offset);
+}
+
+#pragma weak MPI_File_get_position_shared = PMPI_File_get_position_shared
+int PMPI_File_get_position_shared(MPI_File fh, MPI_Offset *offset)
+{
+	return weft_FileGetPositionShared((GoUintptr)fh, (GoUintptr)offset);
+}
+
+#pragma weak MPI_File_get_size = PMPI_File_get_size
+int PMPI_File_get_size(MPI_File fh, MPI_Offset *size)
+{
+	return weft_FileGetSize((GoUintptr)fh, (GoUintptr)size);
+}
+
+#pragma weak MPI_File_get_type_extent = PMPI_File_get_type_extent
+int PMPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent)
+{
+	return weft_FileGetTypeExtent((GoUintptr)fh, (GoUintptr)datatype, (GoUintptr)extent);
+}
+
+#pragma weak MPI_File_get_type_extent_c = PMPI_File_get_type_extent_c
+int PMPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count *extent)
+{
+	return weft_FileGetTypeExtent((GoUintptr)fh, (GoUintptr)datatype, (GoUintptr)extent);
+}
+
+#pragma weak MPI_File_get_view = PMPI_File_get_view
+int PMPI_File_get_view(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep)
+{
+	return weft_FileGetView((GoUintptr)fh, (GoUintptr)disp, (GoUintptr)etype, (GoUintptr)filetype, (GoUintptr)datarep);
+}
+
+#pragma weak MPI_File_iread = PMPI_File_iread
+int PMPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	return weft_FileIread((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)request);
+}
+
+#pragma weak MPI_File_iread_c = PMPI_File_iread_c
+int PMPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	return weft_FileIread((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)request);
+}
+
+#pragma weak MPI_File_iread_all = PMPI_File_iread_all
+int PMPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	return weft_FileIreadAll((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)request);
+}
+
+#pragma weak MPI_File_iread_all_c = PMPI_File_iread_all_c
+int PMPI_File_iread_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	return weft_FileIreadAll((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)request);
+}
+
+#pragma weak MPI_File_iread_at = PMPI_File_iread_at
+int PMPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	return weft_FileIreadAt((GoUintptr)fh, offset, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)request);
+}
+
+#pragma weak MPI_File_iread_at_c = PMPI_File_iread_at_c
+int PMPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	return weft_FileIreadAt((GoUintptr)fh, offset, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)request);
+}
+
+#pragma weak MPI_File_iread_at_all = PMPI_File_iread_at_all
+int PMPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	return weft_FileIreadAtAll((GoUintptr)fh, offset, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)request);
+}
+
+#pragma weak MPI_File_iread_at_all_c = PMPI_File_iread_at_all_c
+int PMPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	return weft_FileIreadAtAll((GoUintptr)fh, offset, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)request);
+}
+
+#pragma weak MPI_File_iread_shared = PMPI_File_iread_shared
+int PMPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	return weft_FileIreadShared((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)request);
+}
+
+#pragma weak MPI_File_iread_shared_c = PMPI_File_iread_shared_c
+int PMPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	return weft_FileIreadShared((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)request);
+}
+
+#pragma weak MPI_File_iwrite = PMPI_File_iwrite
+int PMPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	return weft_FileIwrite((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)request);
+}
+
+#pragma weak MPI_File_iwrite_c = PMPI_File_iwrite_c
+int PMPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	return weft_FileIwrite((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)request);
+}
+
+#pragma weak MPI_File_iwrite_all = PMPI_File_iwrite_all
+int PMPI_File_iwrite_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	return weft_FileIwriteAll((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)request);
+}
+
+#pragma weak MPI_File_iwrite_all_c = PMPI_File_iwrite_all_c
+int PMPI_File_iwrite_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	return weft_FileIwriteAll((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)request);
+}
+
+#pragma weak MPI_File_iwrite_at = PMPI_File_iwrite_at
+int PMPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	return weft_FileIwriteAt((GoUintptr)fh, offset, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)request);
+}
+
+#pragma weak MPI_File_iwrite_at_c = PMPI_File_iwrite_at_c
+int PMPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	return weft_FileIwriteAt((GoUintptr)fh, offset, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)request);
+}
+
+#pragma weak MPI_File_iwrite_at_all = PMPI_File_iwrite_at_all
+int PMPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	return weft_FileIwriteAtAll((GoUintptr)fh, offset, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)request);
+}
+
+#pragma weak MPI_File_iwrite_at_all_c = PMPI_File_iwrite_at_all_c
+int PMPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	return weft_FileIwriteAtAll((GoUintptr)fh, offset, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)request);
+}
+
+#pragma weak MPI_File_iwrite_shared = PMPI_File_iwrite_shared
+int PMPI_File_iwrite_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	return weft_FileIwriteShared((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)request);
+}
+
+#pragma weak MPI_File_iwrite_shared_c = PMPI_File_iwrite_shared_c
+int PMPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	return weft_FileIwriteShared((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)request);
+}
+
+#pragma weak MPI_File_open = PMPI_File_open
+int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh)
+{
+	return weft_FileOpen((GoUintptr)comm, (GoUintptr)filename, amode, (GoUintptr)info, (GoUintptr)fh);
+}
+
+#pragma weak MPI_File_preallocate = PMPI_File_preallocate
+int PMPI_File_preallocate(MPI_File fh, MPI_Offset size)
+{
+	return weft_FilePreallocate((GoUintptr)fh, size);
+}
+
+#pragma weak MPI_File_read = PMPI_File_read
+int PMPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileRead((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_read_c = PMPI_File_read_c
+int PMPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileRead((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_read_all = PMPI_File_read_all
+int PMPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileReadAll((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_read_all_c = PMPI_File_read_all_c
+int PMPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileReadAll((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_read_all_begin = PMPI_File_read_all_begin
+int PMPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype)
+{
+	return weft_FileReadAllBegin((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype);
+}
+
+#pragma weak MPI_File_read_all_begin_c = PMPI_File_read_all_begin_c
+int PMPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+	return weft_FileReadAllBegin((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype);
+}
+
+#pragma weak MPI_File_read_all_end = PMPI_File_read_all_end
+int PMPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status)
+{
+	return weft_FileReadAllEnd((GoUintptr)fh, (GoUintptr)buf, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_read_at = PMPI_File_read_at
+int PMPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileReadAt((GoUintptr)fh, offset, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_read_at_c = PMPI_File_read_at_c
+int PMPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileReadAt((GoUintptr)fh, offset, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_read_at_all = PMPI_File_read_at_all
+int PMPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileReadAtAll((GoUintptr)fh, offset, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_read_at_all_c = PMPI_File_read_at_all_c
+int PMPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileReadAtAll((GoUintptr)fh, offset, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_read_at_all_begin = PMPI_File_read_at_all_begin
+int PMPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype)
+{
+	return weft_FileReadAtAllBegin((GoUintptr)fh, offset, (GoUintptr)buf, count, (GoUintptr)datatype);
+}
+
+#pragma weak MPI_File_read_at_all_begin_c = PMPI_File_read_at_all_begin_c
+int PMPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+	return weft_FileReadAtAllBegin((GoUintptr)fh, offset, (GoUintptr)buf, count, (GoUintptr)datatype);
+}
+
+#pragma weak MPI_File_read_at_all_end = PMPI_File_read_at_all_end
+int PMPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *status)
+{
+	return weft_FileReadAtAllEnd((GoUintptr)fh, (GoUintptr)buf, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_read_ordered = PMPI_File_read_ordered
+int PMPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileReadOrdered((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_read_ordered_c = PMPI_File_read_ordered_c
+int PMPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileReadOrdered((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_read_ordered_begin = PMPI_File_read_ordered_begin
+int PMPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype)
+{
+	return weft_FileReadOrderedBegin((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype);
+}
+
+#pragma weak MPI_File_read_ordered_begin_c = PMPI_File_read_ordered_begin_c
+int PMPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+	return weft_FileReadOrderedBegin((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype);
+}
+
+#pragma weak MPI_File_read_ordered_end = PMPI_File_read_ordered_end
+int PMPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *status)
+{
+	return weft_FileReadOrderedEnd((GoUintptr)fh, (GoUintptr)buf, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_read_shared = PMPI_File_read_shared
+int PMPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileReadShared((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_read_shared_c = PMPI_File_read_shared_c
+int PMPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileReadShared((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_seek = PMPI_File_seek
+int PMPI_File_seek(MPI_File fh, MPI_Offset offset, int whence)
+{
+	return weft_FileSeek((GoUintptr)fh, offset, whence);
+}
+
+#pragma weak MPI_File_seek_shared = PMPI_File_seek_shared
+int PMPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence)
+{
+	return weft_FileSeekShared((GoUintptr)fh, offset, whence);
+}
+
+#pragma weak MPI_File_set_atomicity = PMPI_File_set_atomicity
+int PMPI_File_set_atomicity(MPI_File fh, int flag)
+{
+	return weft_FileSetAtomicity((GoUintptr)fh, flag);
+}
+
 #pragma weak MPI_File_set_errhandler = PMPI_File_set_errhandler
 int PMPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler)
 {
 	return weft_FileSetErrhandler((GoUintptr)file, (GoUintptr)errhandler);
+}
+
+#pragma weak MPI_File_set_info = PMPI_File_set_info
+int PMPI_File_set_info(MPI_File fh, MPI_Info info)
+{
+	return weft_FileSetInfo((GoUintptr)fh, (GoUintptr)info);
+}
+
+#pragma weak MPI_File_set_size = PMPI_File_set_size
+int PMPI_File_set_size(MPI_File fh, MPI_Offset size)
+{
+	return weft_FileSetSize((GoUintptr)fh, size);
+}
+
+#pragma weak MPI_File_set_view = PMPI_File_set_view
+int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep, MPI_Info info)
+{
+	return weft_FileSetView((GoUintptr)fh, disp, (GoUintptr)etype, (GoUintptr)filetype, (GoUintptr)datarep, (GoUintptr)info);
+}
+
+#pragma weak MPI_File_sync = PMPI_File_sync
+int PMPI_File_sync(MPI_File fh)
+{
+	return weft_FileSync((GoUintptr)fh);
+}
+
+#pragma weak MPI_File_write = PMPI_File_write
+int PMPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileWrite((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_write_c = PMPI_File_write_c
+int PMPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileWrite((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_write_all = PMPI_File_write_all
+int PMPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileWriteAll((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_write_all_c = PMPI_File_write_all_c
+int PMPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileWriteAll((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_write_all_begin = PMPI_File_write_all_begin
+int PMPI_File_write_all_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype)
+{
+	return weft_FileWriteAllBegin((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype);
+}
+
+#pragma weak MPI_File_write_all_begin_c = PMPI_File_write_all_begin_c
+int PMPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+	return weft_FileWriteAllBegin((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype);
+}
+
+#pragma weak MPI_File_write_all_end = PMPI_File_write_all_end
+int PMPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status)
+{
+	return weft_FileWriteAllEnd((GoUintptr)fh, (GoUintptr)buf, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_write_at = PMPI_File_write_at
+int PMPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileWriteAt((GoUintptr)fh, offset, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_write_at_c = PMPI_File_write_at_c
+int PMPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileWriteAt((GoUintptr)fh, offset, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_write_at_all = PMPI_File_write_at_all
+int PMPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileWriteAtAll((GoUintptr)fh, offset, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_write_at_all_c = PMPI_File_write_at_all_c
+int PMPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileWriteAtAll((GoUintptr)fh, offset, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_write_at_all_begin = PMPI_File_write_at_all_begin
+int PMPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype)
+{
+	return weft_FileWriteAtAllBegin((GoUintptr)fh, offset, (GoUintptr)buf, count, (GoUintptr)datatype);
+}
+
+#pragma weak MPI_File_write_at_all_begin_c = PMPI_File_write_at_all_begin_c
+int PMPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+	return weft_FileWriteAtAllBegin((GoUintptr)fh, offset, (GoUintptr)buf, count, (GoUintptr)datatype);
+}
+
+#pragma weak MPI_File_write_at_all_end = PMPI_File_write_at_all_end
+int PMPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status *status)
+{
+	return weft_FileWriteAtAllEnd((GoUintptr)fh, (GoUintptr)buf, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_write_ordered = PMPI_File_write_ordered
+int PMPI_File_write_ordered(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileWriteOrdered((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_write_ordered_c = PMPI_File_write_ordered_c
+int PMPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileWriteOrdered((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_write_ordered_begin = PMPI_File_write_ordered_begin
+int PMPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype)
+{
+	return weft_FileWriteOrderedBegin((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype);
+}
+
+#pragma weak MPI_File_write_ordered_begin_c = PMPI_File_write_ordered_begin_c
+int PMPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+	return weft_FileWriteOrderedBegin((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype);
+}
+
+#pragma weak MPI_File_write_ordered_end = PMPI_File_write_ordered_end
+int PMPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status)
+{
+	return weft_FileWriteOrderedEnd((GoUintptr)fh, (GoUintptr)buf, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_write_shared = PMPI_File_write_shared
+int PMPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileWriteShared((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_File_write_shared_c = PMPI_File_write_shared_c
+int PMPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	return weft_FileWriteShared((GoUintptr)fh, (GoUintptr)buf, count, (GoUintptr)datatype, (GoUintptr)status);
+}
+
+#pragma weak MPI_Register_datarep = PMPI_Register_datarep
+int PMPI_Register_datarep(const char *datarep, MPI_Datarep_conversion_function *read_conversion_fn, MPI_Datarep_conversion_function *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state)
+{
+	return weft_RegisterDatarep((GoUintptr)datarep, (GoUintptr)read_conversion_fn, (GoUintptr)write_conversion_fn, (GoUintptr)dtype_file_extent_fn, (GoUintptr)extra_state, 0);
+}
+
+#pragma weak MPI_Register_datarep_c = PMPI_Register_datarep_c
+int PMPI_Register_datarep_c(const char *datarep, MPI_Datarep_conversion_function_c *read_conversion_fn, MPI_Datarep_conversion_function_c *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state)
+{
+	return weft_RegisterDatarep((GoUintptr)datarep, (GoUintptr)read_conversion_fn, (GoUintptr)write_conversion_fn, (GoUintptr)dtype_file_extent_fn, (GoUintptr)extra_state, 1);
 }

@@ -64,8 +64,3 @@ func fail(proc string, err error) int {
 	}
 	return outside.raise(proc, err)
 }
-
-// The following are defined by the files about them.
-
-// A file is an MPI_File.
-type file struct{ object }

@@ -1,0 +1,205 @@
+package cbinding
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/weftstack/weft/mpi"
+	"github.com/weftstack/weft/mpi/internal/abi"
+)
+
+// FileSetView is MPI_File_set_view.
+func FileSetView(fh Handle, disp int, etype, filetype Handle, datarep uintptr, info Handle) int {
+	const proc = "MPI_File_set_view"
+	f, code := withFile(proc, fh)
+	if f == nil {
+		return code
+	}
+	hints, err := hintsOf(info)
+	if err != nil {
+		return f.refuseView(proc, err)
+	}
+	rep, err := str("datarep", datarep, maxFileName)
+	if err != nil {
+		return f.refuseView(proc, err)
+	}
+	e, err := committedType(etype)
+	if err != nil {
+		return f.refuseView(proc, err)
+	}
+	ft, err := committedType(filetype)
+	if err != nil {
+		return f.refuseView(proc, err)
+	}
+	err = f.SetView(background, int64(disp), e.Datatype, ft.Datatype, rep, hints)
+	if err == nil {
+		f.mu.Lock()
+		f.etype, f.filetype = e, ft
+		f.mu.Unlock()
+	}
+	return f.done(proc, err)
+}
+
+// refuseView ends MPI_File_set_view with an error in the arguments of this rank: the others, which wait
+// for it, get one too.
+func (f *file) refuseView(proc string, err error) int {
+	_ = f.SetView(background, 0, nil, nil, "", nil)
+	return f.done(proc, err)
+}
+
+// FileGetView is MPI_File_get_view.
+func FileGetView(fh Handle, disp, etype, filetype, datarep uintptr) int {
+	const proc = "MPI_File_get_view"
+	f, code := withFile(proc, fh)
+	if f == nil {
+		return code
+	}
+	for name, p := range map[string]uintptr{"disp": disp, "etype": etype, "filetype": filetype, "datarep": datarep} {
+		if err := out(name, p); err != nil {
+			return f.done(proc, err)
+		}
+	}
+	d, _, _, rep := f.View()
+	f.mu.Lock()
+	e, ft := f.etype, f.filetype
+	f.mu.Unlock()
+	if e == nil {
+		bytes, err := typeOf(abi.Byte)
+		if err != nil {
+			return f.done(proc, err)
+		}
+		e, ft = bytes, bytes
+	}
+	err := e.reference(etype)
+	if err == nil {
+		err = ft.reference(filetype)
+	}
+	if err == nil {
+		err = setStr(datarep, 0, rep, abi.MaxDatarepString)
+	}
+	return f.doneWith(proc, disp, d, err)
+}
+
+// whenceOf translates where a file pointer is moved from.
+func whenceOf(whence int) (int, error) {
+	switch whence {
+	case abi.SeekSet:
+		return io.SeekStart, nil
+	case abi.SeekCur:
+		return io.SeekCurrent, nil
+	case abi.SeekEnd:
+		return io.SeekEnd, nil
+	}
+	return -1, argError(abi.ErrArg, "whence", whence, "is not MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END")
+}
+
+// FileSeek is MPI_File_seek.
+func FileSeek(fh Handle, offset, whence int) int {
+	const proc = "MPI_File_seek"
+	f, code := withFile(proc, fh)
+	if f == nil {
+		return code
+	}
+	from, err := whenceOf(whence)
+	if err == nil {
+		_, err = f.Seek(int64(offset), from)
+	}
+	return f.done(proc, err)
+}
+
+// FileSeekShared is MPI_File_seek_shared.
+func FileSeekShared(fh Handle, offset, whence int) int {
+	const proc = "MPI_File_seek_shared"
+	f, code := withFile(proc, fh)
+	if f == nil {
+		return code
+	}
+	from, err := whenceOf(whence)
+	if e := f.SeekShared(background, int64(offset), from); err == nil { // with -1 it fails on all ranks
+		err = e
+	}
+	return f.done(proc, err)
+}
+
+// random returns the error of calls that files opened with MPI_MODE_SEQUENTIAL do not have (MPI-4.1,
+// Sections 14.4.2 to 14.4.4).
+func (f *file) random() error {
+	if f.Mode()&mpi.FileSequential != 0 {
+		return argError(abi.ErrUnsupportedOperation, "fh", f.FileHandle, "is open with MPI_MODE_SEQUENTIAL")
+	}
+	return nil
+}
+
+// FileGetPosition is MPI_File_get_position.
+func FileGetPosition(fh Handle, offset uintptr) int {
+	const proc = "MPI_File_get_position"
+	f, code := withFile(proc, fh)
+	if f == nil {
+		return code
+	}
+	return f.doneWith(proc, offset, f.Position(), f.random())
+}
+
+// FileGetPositionShared is MPI_File_get_position_shared.
+func FileGetPositionShared(fh Handle, offset uintptr) int {
+	const proc = "MPI_File_get_position_shared"
+	f, code := withFile(proc, fh)
+	if f == nil {
+		return code
+	}
+	if err := f.random(); err != nil {
+		return f.done(proc, err)
+	}
+	n, err := f.PositionShared(background)
+	return f.doneWith(proc, offset, n, err)
+}
+
+// FileGetByteOffset is MPI_File_get_byte_offset.
+func FileGetByteOffset(fh Handle, offset int, disp uintptr) int {
+	const proc = "MPI_File_get_byte_offset"
+	f, code := withFile(proc, fh)
+	if f == nil {
+		return code
+	}
+	if err := f.random(); err != nil {
+		return f.done(proc, err)
+	}
+	n, err := f.ByteOffset(int64(offset))
+	return f.doneWith(proc, disp, n, err)
+}
+
+// FileGetTypeExtent is MPI_File_get_type_extent.
+func FileGetTypeExtent(fh, datatype Handle, extent uintptr) int {
+	const proc = "MPI_File_get_type_extent"
+	f, code := withFile(proc, fh)
+	if f == nil {
+		return code
+	}
+	t, err := typeOf(datatype)
+	if err != nil {
+		return f.done(proc, err)
+	}
+	n, err := f.TypeExtent(t.Datatype)
+	return f.doneWith(proc, extent, int64(n), err)
+}
+
+// RegisterDatarep is MPI_Register_datarep.
+func RegisterDatarep(datarep, read, write, extent, extra uintptr, large bool) int {
+	const proc = "MPI_Register_datarep"
+	w, err := needWorld()
+	if err != nil {
+		return noFile.done(proc, err)
+	}
+	name, err := str("datarep", datarep, maxFileName)
+	if err == nil && (name == "" || len(name) > abi.MaxDatarepString-1) {
+		err = argError(abi.ErrArg, "datarep", fmt.Sprintf("%.40q", name),
+			fmt.Sprintf("has %d bytes: 1 to %d are allowed", len(name), abi.MaxDatarepString-1))
+	}
+	if err == nil && extent == 0 {
+		err = nullError("dtype_file_extent_fn")
+	}
+	if err == nil {
+		err = registerDatarep(w, name, &userDatarep{read, write, extent, extra, large})
+	}
+	return noFile.done(proc, err)
+}
