@@ -7,10 +7,27 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/pmi"
+	"github.com/weftstack/weft/mpi/internal/bridge"
 )
 
 // fromProcess sets the options that the environment of the process asks for.
 func fromProcess(o *options) error { return o.fromEnv(os.Getenv) }
+
+func init() {
+	bridge.ParseSize = parseSize
+	bridge.CheckOption = func(name, value string) error {
+		if name == TuningEnv {
+			_, err := ParseTuning(value)
+			return err
+		}
+		return new(options).fromEnv(func(n string) string {
+			if n == name {
+				return value
+			}
+			return ""
+		})
+	}
+}
 
 // fromEnv reads the WEFT_ variables described in the package documentation.
 func (o *options) fromEnv(getenv func(string) string) error {

@@ -3,3 +3,309 @@
 //go:build linux && cgo
 
 #include "shim.h"
+
+#pragma weak MPI_T_category_changed = PMPI_T_category_changed
+int PMPI_T_category_changed(int *update_number)
+{
+	return weft_TCategoryChanged((GoUintptr)update_number);
+}
+
+#pragma weak MPI_T_category_get_categories = PMPI_T_category_get_categories
+int PMPI_T_category_get_categories(int cat_index, int len, int indices[])
+{
+	return weft_TCategoryGetCategories(cat_index, len, (GoUintptr)indices);
+}
+
+#pragma weak MPI_T_category_get_cvars = PMPI_T_category_get_cvars
+int PMPI_T_category_get_cvars(int cat_index, int len, int indices[])
+{
+	return weft_TCategoryGetCvars(cat_index, len, (GoUintptr)indices);
+}
+
+#pragma weak MPI_T_category_get_events = PMPI_T_category_get_events
+int PMPI_T_category_get_events(int cat_index, int len, int indices[])
+{
+	return weft_TCategoryGetEvents(cat_index, len, (GoUintptr)indices);
+}
+
+#pragma weak MPI_T_category_get_index = PMPI_T_category_get_index
+int PMPI_T_category_get_index(const char *name, int *cat_index)
+{
+	return weft_TCategoryGetIndex((GoUintptr)name, (GoUintptr)cat_index);
+}
+
+#pragma weak MPI_T_category_get_info = PMPI_T_category_get_info
+int PMPI_T_category_get_info(int cat_index, char *name, int *name_len, char *desc, int *desc_len, int *num_cvars, int *num_pvars, int *num_categories)
+{
+	return weft_TCategoryGetInfo(cat_index, (GoUintptr)name, (GoUintptr)name_len, (GoUintptr)desc, (GoUintptr)desc_len, (GoUintptr)num_cvars, (GoUintptr)num_pvars, (GoUintptr)num_categories);
+}
+
+#pragma weak MPI_T_category_get_num = PMPI_T_category_get_num
+int PMPI_T_category_get_num(int *num_cat)
+{
+	return weft_TCategoryGetNum((GoUintptr)num_cat);
+}
+
+#pragma weak MPI_T_category_get_num_events = PMPI_T_category_get_num_events
+int PMPI_T_category_get_num_events(int cat_index, int *num_events)
+{
+	return weft_TCategoryGetNumEvents(cat_index, (GoUintptr)num_events);
+}
+
+#pragma weak MPI_T_category_get_pvars = PMPI_T_category_get_pvars
+int PMPI_T_category_get_pvars(int cat_index, int len, int indices[])
+{
+	return weft_TCategoryGetPvars(cat_index, len, (GoUintptr)indices);
+}
+
+#pragma weak MPI_T_cvar_get_index = PMPI_T_cvar_get_index
+int PMPI_T_cvar_get_index(const char *name, int *cvar_index)
+{
+	return weft_TCvarGetIndex((GoUintptr)name, (GoUintptr)cvar_index);
+}
+
+#pragma weak MPI_T_cvar_get_info = PMPI_T_cvar_get_info
+int PMPI_T_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosity, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *scope)
+{
+	return weft_TCvarGetInfo(cvar_index, (GoUintptr)name, (GoUintptr)name_len, (GoUintptr)verbosity, (GoUintptr)datatype, (GoUintptr)enumtype, (GoUintptr)desc, (GoUintptr)desc_len, (GoUintptr)bind, (GoUintptr)scope);
+}
+
+#pragma weak MPI_T_cvar_get_num = PMPI_T_cvar_get_num
+int PMPI_T_cvar_get_num(int *num_cvar)
+{
+	return weft_TCvarGetNum((GoUintptr)num_cvar);
+}
+
+#pragma weak MPI_T_cvar_handle_alloc = PMPI_T_cvar_handle_alloc
+int PMPI_T_cvar_handle_alloc(int cvar_index, void *obj_handle, MPI_T_cvar_handle *handle, int *count)
+{
+	return weft_TCvarHandleAlloc(cvar_index, (GoUintptr)obj_handle, (GoUintptr)handle, (GoUintptr)count);
+}
+
+#pragma weak MPI_T_cvar_handle_free = PMPI_T_cvar_handle_free
+int PMPI_T_cvar_handle_free(MPI_T_cvar_handle *handle)
+{
+	return weft_TCvarHandleFree((GoUintptr)handle);
+}
+
+#pragma weak MPI_T_cvar_read = PMPI_T_cvar_read
+int PMPI_T_cvar_read(MPI_T_cvar_handle handle, void *buf)
+{
+	return weft_TCvarRead((GoUintptr)handle, (GoUintptr)buf);
+}
+
+#pragma weak MPI_T_cvar_write = PMPI_T_cvar_write
+int PMPI_T_cvar_write(MPI_T_cvar_handle handle, const void *buf)
+{
+	return weft_TCvarWrite((GoUintptr)handle, (GoUintptr)buf);
+}
+
+#pragma weak MPI_T_enum_get_info = PMPI_T_enum_get_info
+int PMPI_T_enum_get_info(MPI_T_enum enumtype, int *num, char *name, int *name_len)
+{
+	return weft_TEnumGetInfo((GoUintptr)enumtype, (GoUintptr)num, (GoUintptr)name, (GoUintptr)name_len);
+}
+
+#pragma weak MPI_T_enum_get_item = PMPI_T_enum_get_item
+int PMPI_T_enum_get_item(MPI_T_enum enumtype, int index, int *value, char *name, int *name_len)
+{
+	return weft_TEnumGetItem((GoUintptr)enumtype, index, (GoUintptr)value, (GoUintptr)name, (GoUintptr)name_len);
+}
+
+#pragma weak MPI_T_event_callback_get_info = PMPI_T_event_callback_get_info
+int PMPI_T_event_callback_get_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info *info_used)
+{
+	return weft_TEventCallbackGetInfo((GoUintptr)event_registration, cb_safety, (GoUintptr)info_used);
+}
+
+#pragma weak MPI_T_event_callback_set_info = PMPI_T_event_callback_set_info
+int PMPI_T_event_callback_set_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info)
+{
+	return weft_TEventCallbackSetInfo((GoUintptr)event_registration, cb_safety, (GoUintptr)info);
+}
+
+#pragma weak MPI_T_event_copy = PMPI_T_event_copy
+int PMPI_T_event_copy(MPI_T_event_instance event_instance, void *buffer)
+{
+	return weft_TEventCopy((GoUintptr)event_instance, (GoUintptr)buffer);
+}
+
+#pragma weak MPI_T_event_get_index = PMPI_T_event_get_index
+int PMPI_T_event_get_index(const char *name, int *event_index)
+{
+	return weft_TEventGetIndex((GoUintptr)name, (GoUintptr)event_index);
+}
+
+#pragma weak MPI_T_event_get_info = PMPI_T_event_get_info
+int PMPI_T_event_get_info(int event_index, char *name, int *name_len, int *verbosity, MPI_Datatype array_of_datatypes[], MPI_Aint array_of_displacements[], int *num_elements, MPI_T_enum *enumtype, MPI_Info *info, char *desc, int *desc_len, int *bind)
+{
+	return weft_TEventGetInfo(event_index, (GoUintptr)name, (GoUintptr)name_len, (GoUintptr)verbosity, (GoUintptr)array_of_datatypes, (GoUintptr)array_of_displacements, (GoUintptr)num_elements, (GoUintptr)enumtype, (GoUintptr)info, (GoUintptr)desc, (GoUintptr)desc_len, (GoUintptr)bind);
+}
+
+#pragma weak MPI_T_event_get_num = PMPI_T_event_get_num
+int PMPI_T_event_get_num(int *num_events)
+{
+	return weft_TEventGetNum((GoUintptr)num_events);
+}
+
+#pragma weak MPI_T_event_get_source = PMPI_T_event_get_source
+int PMPI_T_event_get_source(MPI_T_event_instance event_instance, int *source_index)
+{
+	return weft_TEventGetSource((GoUintptr)event_instance, (GoUintptr)source_index);
+}
+
+#pragma weak MPI_T_event_get_timestamp = PMPI_T_event_get_timestamp
+int PMPI_T_event_get_timestamp(MPI_T_event_instance event_instance, MPI_Count *event_timestamp)
+{
+	return weft_TEventGetTimestamp((GoUintptr)event_instance, (GoUintptr)event_timestamp);
+}
+
+#pragma weak MPI_T_event_handle_alloc = PMPI_T_event_handle_alloc
+int PMPI_T_event_handle_alloc(int event_index, void *obj_handle, MPI_Info info, MPI_T_event_registration *event_registration)
+{
+	return weft_TEventHandleAlloc(event_index, (GoUintptr)obj_handle, (GoUintptr)info, (GoUintptr)event_registration);
+}
+
+#pragma weak MPI_T_event_handle_free = PMPI_T_event_handle_free
+int PMPI_T_event_handle_free(MPI_T_event_registration event_registration, void *user_data, MPI_T_event_free_cb_function free_cb_function)
+{
+	return weft_TEventHandleFree((GoUintptr)event_registration, (GoUintptr)user_data, (GoUintptr)free_cb_function);
+}
+
+#pragma weak MPI_T_event_handle_get_info = PMPI_T_event_handle_get_info
+int PMPI_T_event_handle_get_info(MPI_T_event_registration event_registration, MPI_Info *info_used)
+{
+	return weft_TEventHandleGetInfo((GoUintptr)event_registration, (GoUintptr)info_used);
+}
+
+#pragma weak MPI_T_event_handle_set_info = PMPI_T_event_handle_set_info
+int PMPI_T_event_handle_set_info(MPI_T_event_registration event_registration, MPI_Info info)
+{
+	return weft_TEventHandleSetInfo((GoUintptr)event_registration, (GoUintptr)info);
+}
+
+#pragma weak MPI_T_event_read = PMPI_T_event_read
+int PMPI_T_event_read(MPI_T_event_instance event_instance, int element_index, void *buffer)
+{
+	return weft_TEventRead((GoUintptr)event_instance, element_index, (GoUintptr)buffer);
+}
+
+#pragma weak MPI_T_event_register_callback = PMPI_T_event_register_callback
+int PMPI_T_event_register_callback(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info, void *user_data, MPI_T_event_cb_function event_cb_function)
+{
+	return weft_TEventRegisterCallback((GoUintptr)event_registration, cb_safety, (GoUintptr)info, (GoUintptr)user_data, (GoUintptr)event_cb_function);
+}
+
+#pragma weak MPI_T_event_set_dropped_handler = PMPI_T_event_set_dropped_handler
+int PMPI_T_event_set_dropped_handler(MPI_T_event_registration event_registration, MPI_T_event_dropped_cb_function dropped_cb_function)
+{
+	return weft_TEventSetDroppedHandler((GoUintptr)event_registration, (GoUintptr)dropped_cb_function);
+}
+
+#pragma weak MPI_T_finalize = PMPI_T_finalize
+int PMPI_T_finalize(void)
+{
+	return weft_TFinalize();
+}
+
+#pragma weak MPI_T_init_thread = PMPI_T_init_thread
+int PMPI_T_init_thread(int required, int *provided)
+{
+	return weft_TInitThread(required, (GoUintptr)provided);
+}
+
+#pragma weak MPI_T_pvar_get_index = PMPI_T_pvar_get_index
+int PMPI_T_pvar_get_index(const char *name, int var_class, int *pvar_index)
+{
+	return weft_TPvarGetIndex((GoUintptr)name, var_class, (GoUintptr)pvar_index);
+}
+
+#pragma weak MPI_T_pvar_get_info = PMPI_T_pvar_get_info
+int PMPI_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity, int *var_class, MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *readonly, int *continuous, int *atomic)
+{
+	return weft_TPvarGetInfo(pvar_index, (GoUintptr)name, (GoUintptr)name_len, (GoUintptr)verbosity, (GoUintptr)var_class, (GoUintptr)datatype, (GoUintptr)enumtype, (GoUintptr)desc, (GoUintptr)desc_len, (GoUintptr)bind, (GoUintptr)readonly, (GoUintptr)continuous, (GoUintptr)atomic);
+}
+
+#pragma weak MPI_T_pvar_get_num = PMPI_T_pvar_get_num
+int PMPI_T_pvar_get_num(int *num_pvar)
+{
+	return weft_TPvarGetNum((GoUintptr)num_pvar);
+}
+
+#pragma weak MPI_T_pvar_handle_alloc = PMPI_T_pvar_handle_alloc
+int PMPI_T_pvar_handle_alloc(MPI_T_pvar_session pe_session, int pvar_index, void *obj_handle, MPI_T_pvar_handle *handle, int *count)
+{
+	return weft_TPvarHandleAlloc((GoUintptr)pe_session, pvar_index, (GoUintptr)obj_handle, (GoUintptr)handle, (GoUintptr)count);
+}
+
+#pragma weak MPI_T_pvar_handle_free = PMPI_T_pvar_handle_free
+int PMPI_T_pvar_handle_free(MPI_T_pvar_session pe_session, MPI_T_pvar_handle *handle)
+{
+	return weft_TPvarHandleFree((GoUintptr)pe_session, (GoUintptr)handle);
+}
+
+#pragma weak MPI_T_pvar_read = PMPI_T_pvar_read
+int PMPI_T_pvar_read(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle, void *buf)
+{
+	return weft_TPvarRead((GoUintptr)pe_session, (GoUintptr)handle, (GoUintptr)buf);
+}
+
+#pragma weak MPI_T_pvar_readreset = PMPI_T_pvar_readreset
+int PMPI_T_pvar_readreset(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle, void *buf)
+{
+	return weft_TPvarReadreset((GoUintptr)pe_session, (GoUintptr)handle, (GoUintptr)buf);
+}
+
+#pragma weak MPI_T_pvar_reset = PMPI_T_pvar_reset
+int PMPI_T_pvar_reset(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle)
+{
+	return weft_TPvarReset((GoUintptr)pe_session, (GoUintptr)handle);
+}
+
+#pragma weak MPI_T_pvar_session_create = PMPI_T_pvar_session_create
+int PMPI_T_pvar_session_create(MPI_T_pvar_session *pe_session)
+{
+	return weft_TPvarSessionCreate((GoUintptr)pe_session);
+}
+
+#pragma weak MPI_T_pvar_session_free = PMPI_T_pvar_session_free
+int PMPI_T_pvar_session_free(MPI_T_pvar_session *pe_session)
+{
+	return weft_TPvarSessionFree((GoUintptr)pe_session);
+}
+
+#pragma weak MPI_T_pvar_start = PMPI_T_pvar_start
+int PMPI_T_pvar_start(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle)
+{
+	return weft_TPvarStart((GoUintptr)pe_session, (GoUintptr)handle);
+}
+
+#pragma weak MPI_T_pvar_stop = PMPI_T_pvar_stop
+int PMPI_T_pvar_stop(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle)
+{
+	return weft_TPvarStop((GoUintptr)pe_session, (GoUintptr)handle);
+}
+
+#pragma weak MPI_T_pvar_write = PMPI_T_pvar_write
+int PMPI_T_pvar_write(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handle, const void *buf)
+{
+	return weft_TPvarWrite((GoUintptr)pe_session, (GoUintptr)handle, (GoUintptr)buf);
+}
+
+#pragma weak MPI_T_source_get_info = PMPI_T_source_get_info
+int PMPI_T_source_get_info(int source_index, char *name, int *name_len, char *desc, int *desc_len, MPI_T_source_order *ordering, MPI_Count *ticks_per_second, MPI_Count *max_ticks, MPI_Info *info)
+{
+	return weft_TSourceGetInfo(source_index, (GoUintptr)name, (GoUintptr)name_len, (GoUintptr)desc, (GoUintptr)desc_len, (GoUintptr)ordering, (GoUintptr)ticks_per_second, (GoUintptr)max_ticks, (GoUintptr)info);
+}
+
+#pragma weak MPI_T_source_get_num = PMPI_T_source_get_num
+int PMPI_T_source_get_num(int *num_sources)
+{
+	return weft_TSourceGetNum((GoUintptr)num_sources);
+}
+
+#pragma weak MPI_T_source_get_timestamp = PMPI_T_source_get_timestamp
+int PMPI_T_source_get_timestamp(int source_index, MPI_Count *timestamp)
+{
+	return weft_TSourceGetTimestamp(source_index, (GoUintptr)timestamp);
+}

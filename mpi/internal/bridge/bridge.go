@@ -8,3 +8,9 @@ import "github.com/weftstack/weft/mpi/internal/fileio"
 // (MPI_Register_datarep). It returns mpi.ErrDatarep for a name that is taken, and mpi.ErrOption for one
 // that is empty or too long.
 var RegisterDatarep func(world any, name string, rep *fileio.Items) error
+
+// CheckOption returns why MPI_Init would refuse a value of an environment variable of the library, or nil.
+var CheckOption func(name, value string) error
+
+// ParseSize reads a number of bytes as environment variables have it, with an optional suffix K, M or G.
+var ParseSize func(string) (int, error)
