@@ -256,7 +256,8 @@ func (p *PartitionedRecv) receive() (st Status, err error) {
 	}
 	n, size := binary.BigEndian.Uint64(p.said[:]), binary.BigEndian.Uint64(p.said[8:])
 	if size != uint64(p.buf.Len()) || n < 1 || n > MaxPartitions || size%n != 0 {
-		return Status{}, fmt.Errorf("%w: %d partitions of a message of %d bytes for a buffer of %d", ErrCount, n, size, p.buf.Len())
+		return Status{}, fmt.Errorf("%w: %d partitions of a message of %d bytes for a buffer of %d",
+			ErrCount, n, size, p.buf.Len())
 	}
 	got, each := make([]*p2p.Request, 0, n), int(size/n)
 	for i := range int(n) {

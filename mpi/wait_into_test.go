@@ -109,7 +109,8 @@ func TestWaitallIntoEndsWithContext(t *testing.T) {
 		if err := WaitallInto(over, []*Request{r}, nil, nil); !errors.Is(err, context.Canceled) {
 			return fmt.Errorf("got %v", err)
 		}
-		if n, err := WaitsomeInto(over, []*Request{r}, make([]int, 1), nil, nil); n != 0 || !errors.Is(err, context.Canceled) {
+		n, err := WaitsomeInto(over, []*Request{r}, make([]int, 1), nil, nil)
+		if n != 0 || !errors.Is(err, context.Canceled) {
 			return fmt.Errorf("got %d, %v", n, err)
 		}
 		if done, err := TestallInto([]*Request{r}, nil, nil); done || err != nil {

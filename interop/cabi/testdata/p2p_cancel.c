@@ -67,8 +67,8 @@ int main(int argc, char **argv)
 	MUST(MPI_Test_cancelled(&st, &flag));
 	SAME(flag, 1);
 	MUST(MPI_Barrier(MPI_COMM_WORLD));
-	MUST(MPI_Start(&r));
 	in[0] = -1;
+	MUST(MPI_Start(&r));
 	MUST(MPI_Send(&rank, 1, MPI_INT, next, 4, MPI_COMM_WORLD));
 	MUST(MPI_Wait(&r, &st));
 	SAME(in[0], prev);

@@ -1,4 +1,5 @@
 /* Messages in all modes and of all lengths around a ring, blocking, nonblocking and persistent. */
+/* cabi: ranks=1,2,8 */
 #include "p2p.h"
 
 static void fill(int *b, int n, int seed)

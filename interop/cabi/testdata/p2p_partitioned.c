@@ -1,4 +1,5 @@
 /* Partitioned messages between datatypes of other layouts, made ready in any order. */
+/* cabi: ranks=1,2,4 transports=shm,sctp,tcp */
 #include "p2p.h"
 
 static void round_of(int sends, int recvs, int items)

@@ -1,8 +1,6 @@
 /* Probes, and messages that they take. */
 #include "p2p.h"
 
-/* cabi: ranks=1,2,4 */
-
 int main(int argc, char **argv)
 {
 	int n, flag, *big, small[3] = {7, 8, 9}, got[3];

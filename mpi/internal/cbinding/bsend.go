@@ -21,7 +21,6 @@ type bsendBuffer struct {
 	mu      sync.Mutex // guards what follows
 	used    int
 	pending []bufferedSend
-	maxHeld int // the most that was used; for tests
 }
 
 type bufferedSend struct {
@@ -76,9 +75,8 @@ func (b *bsendBuffer) send(m *outgoing) error {
 			b.sweep()
 		}
 		if b.used+need > b.size {
-			return &callError{abi.ErrBuffer, fmt.Sprintf(
-				"a message of %d bytes with MPI_BSEND_OVERHEAD, %d, does not fit the %d bytes that are free of an attached buffer of %d",
-				m.b.Len(), abi.BsendOverhead, b.size-b.used, b.size)}
+			return &callError{abi.ErrBuffer, fmt.Sprintf("a message of %d bytes and MPI_BSEND_OVERHEAD, %d, do not fit: "+
+				"%d of the %d bytes attached are free", m.b.Len(), abi.BsendOverhead, b.size-b.used, b.size)}
 		}
 	} else if len(b.pending) >= sweepEvery {
 		b.sweep()
@@ -93,7 +91,6 @@ func (b *bsendBuffer) send(m *outgoing) error {
 	}
 	b.pending = append(b.pending, bufferedSend{r, need})
 	b.used += need
-	b.maxHeld = max(b.maxHeld, b.used)
 	return nil
 }
 

@@ -17,7 +17,6 @@ type generalized struct {
 	mu       sync.Mutex // guards what follows
 	complete bool       // MPI_Grequest_complete was called
 	given    bool       // MPI_Request_free was called
-	handle   Handle     // to forget then, when the operation is complete
 	status   abi.Status // filled by the query function; its address must not change
 }
 

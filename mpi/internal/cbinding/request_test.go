@@ -42,7 +42,8 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	all, sts := b.req(0), addr(&b.statuses)
 	calls := map[string]func(){
 		"Sendrecv": func() {
-			must(t, Sendrecv(addr(&b.out), 8, abi.Int32T, 0, 1, addr(&b.in), 8, abi.Int32T, 0, 1, abi.CommSelf, addr(&b.status)))
+			must(t, Sendrecv(addr(&b.out), 8, abi.Int32T, 0, 1, addr(&b.in), 8, abi.Int32T, 0, 1, abi.CommSelf,
+				addr(&b.status)))
 		},
 		"Send and Recv": func() {
 			must(t, Send(addr(&b.out), 8, abi.Int32T, 0, 1, abi.CommSelf))
@@ -116,7 +117,9 @@ func TestWaitsWithoutRequests(t *testing.T) {
 	b.status = abi.Status{Source: 5, Tag: 5, Error: 77}
 	empty := func(what string) {
 		t.Helper()
-		if s := b.status; s.Source != abi.AnySource || s.Tag != abi.AnyTag || s.Error != 77 || statusBytes(&s) != 0 || statusCancelled(&s) {
+		s := b.status
+		if s.Source != abi.AnySource || s.Tag != abi.AnyTag || s.Error != 77 || statusBytes(&s) != 0 ||
+			statusCancelled(&s) {
 			t.Errorf("%s: status %+v is not empty", what, s)
 		}
 		b.status = abi.Status{Source: 5, Tag: 5, Error: 77, Internal: [5]int32{1, 1, 1}}
@@ -357,7 +360,8 @@ func TestStatuses(t *testing.T) {
 		must(t, GetCount(s, tt.typ, addr(&b.n), false))
 		must(t, GetElements(s, tt.typ, addr(&b.flag), false))
 		if b.n != tt.count || b.flag != tt.elements {
-			t.Errorf("10 bytes are %d items and %d elements of %#x, want %d and %d", b.n, b.flag, tt.typ, tt.count, tt.elements)
+			t.Errorf("10 bytes are %d items and %d elements of %#x, want %d and %d", b.n, b.flag, tt.typ, tt.count,
+				tt.elements)
 		}
 	}
 	must(t, StatusSetElementsX(s, abi.Double, 1<<40))
