@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"testing"
 	"unsafe"
@@ -61,7 +62,7 @@ func TestItemsAtRefuses(t *testing.T) {
 		"nil, empty":   {ItemsAt(nil, 0, item), nil},
 		"no datatype":  {ItemsAt(one, 1, nil), ErrDatatype},
 		"below 0":      {ItemsAt(one, -1, item), ErrDatatype},
-		"more than is": {ItemsAt(one, 1<<62, item), ErrDatatype},
+		"more than is": {ItemsAt(one, math.MaxInt, item), ErrDatatype},
 	} {
 		if !errors.Is(tt.b.err, tt.want) {
 			t.Errorf("%s: error %v, want %v", name, tt.b.err, tt.want)

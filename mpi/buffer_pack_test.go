@@ -41,7 +41,8 @@ func TestBufferPack(t *testing.T) {
 			if err != nil || len(rest) != 1 || rest[0] != 9 {
 				t.Errorf("%s: left % x, %v", tt.name, rest, err)
 			}
-			if tt.b.Len() == 6 && (mem[0] != 1 || mem[2] != 3 || mem[4] != 5) || tt.b.Len() == 4 && (mem[0] != 1 || mem[1] != 2) {
+			every, two := tt.b.Len() == 6, tt.b.Len() == 4
+			if every && (mem[0] != 1 || mem[2] != 3 || mem[4] != 5) || two && (mem[0] != 1 || mem[1] != 2) {
 				t.Errorf("%s: unpacked %v", tt.name, mem)
 			}
 			copy(mem, before)
@@ -59,7 +60,8 @@ func TestBufferPack(t *testing.T) {
 	}
 	bad := Items(mem, -1, item)
 	for _, err := range []error{
-		refusal(bad.AppendPacked(nil)), refusal(bad.Unpack(nil)), refusal(bad.AppendExternal(nil)), refusal(bad.UnpackExternal(nil)),
+		refusal(bad.AppendPacked(nil)), refusal(bad.Unpack(nil)),
+		refusal(bad.AppendExternal(nil)), refusal(bad.UnpackExternal(nil)),
 	} {
 		if !errors.Is(err, ErrDatatype) {
 			t.Errorf("a bad buffer: %v, want %v", err, ErrDatatype)

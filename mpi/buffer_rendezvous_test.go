@@ -72,7 +72,8 @@ func gapsByRendezvous(ctx context.Context, c *Comm, n, block, tag int) error {
 	if err != nil {
 		return err
 	}
-	if _, err := m.Recv(ctx, Items(row, n/2, MustType(TypeResized(MustType(TypeContiguous(2, MustType(TypeOf[int32]()))), 0, 8)))); err != nil {
+	two := MustType(TypeContiguous(2, MustType(TypeOf[int32]())))
+	if _, err := m.Recv(ctx, Items(row, n/2, two)); err != nil {
 		return err
 	}
 	for i, v := range row {

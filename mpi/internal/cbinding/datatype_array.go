@@ -40,7 +40,8 @@ func (m *typeMaker) within(name string, n, low, high int) {
 }
 
 // TypeCreateSubarray is MPI_Type_create_subarray.
-func TypeCreateSubarray(ndims int, sizes, subsizes, starts uintptr, order int, oldtype Handle, newtype uintptr, large bool) int {
+func TypeCreateSubarray(ndims int, sizes, subsizes, starts uintptr, order int, oldtype Handle,
+	newtype uintptr, large bool) int {
 	m := makeType("MPI_Type_create_subarray", newtype)
 	n := m.dimensions(ndims)
 	all := m.ints("array_of_sizes", sizes, n, large)

@@ -55,7 +55,8 @@ func TypeIndexed(count int, blocklengths, displacements uintptr, oldtype Handle,
 }
 
 // TypeCreateHindexed is MPI_Type_create_hindexed.
-func TypeCreateHindexed(count int, blocklengths, displacements uintptr, oldtype Handle, newtype uintptr, large bool) int {
+func TypeCreateHindexed(count int, blocklengths, displacements uintptr, oldtype Handle, newtype uintptr,
+	large bool) int {
 	m := makeType("MPI_Type_create_hindexed", newtype)
 	n := m.count("count", count)
 	lens := m.lens("array_of_blocklengths", blocklengths, n, large)
@@ -67,7 +68,8 @@ func TypeCreateHindexed(count int, blocklengths, displacements uintptr, oldtype 
 }
 
 // TypeCreateIndexedBlock is MPI_Type_create_indexed_block.
-func TypeCreateIndexedBlock(count, blocklength int, displacements uintptr, oldtype Handle, newtype uintptr, large bool) int {
+func TypeCreateIndexedBlock(count, blocklength int, displacements uintptr, oldtype Handle, newtype uintptr,
+	large bool) int {
 	m := makeType("MPI_Type_create_indexed_block", newtype)
 	n := m.count("count", count)
 	m.length("blocklength", blocklength)
@@ -79,7 +81,8 @@ func TypeCreateIndexedBlock(count, blocklength int, displacements uintptr, oldty
 }
 
 // TypeCreateHindexedBlock is MPI_Type_create_hindexed_block.
-func TypeCreateHindexedBlock(count, blocklength int, displacements uintptr, oldtype Handle, newtype uintptr, large bool) int {
+func TypeCreateHindexedBlock(count, blocklength int, displacements uintptr, oldtype Handle, newtype uintptr,
+	large bool) int {
 	m := makeType("MPI_Type_create_hindexed_block", newtype)
 	n := m.count("count", count)
 	m.length("blocklength", blocklength)

@@ -62,7 +62,8 @@ func TypeGetValueIndex(valueType, indexType Handle, pairType uintptr) int {
 	if err != nil {
 		return fail(proc, err)
 	}
-	t := &datatype{Datatype: d, predefined: true, made: recipe{combiner: abi.CombinerValueIndex, types: []*datatype{value, index}}}
+	t := &datatype{Datatype: d, predefined: true,
+		made: recipe{combiner: abi.CombinerValueIndex, types: []*datatype{value, index}}}
 	t.committed.Store(true)
 	if err := t.publish(pairType); err != nil {
 		return fail(proc, err)

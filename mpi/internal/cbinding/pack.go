@@ -83,7 +83,8 @@ func (p *packBuffer) unpack(b mpi.Buffer, external bool) (err error) {
 }
 
 // Pack is MPI_Pack.
-func Pack(inbuf uintptr, incount int, datatype Handle, outbuf uintptr, outsize int, position uintptr, comm Handle, large bool) int {
+func Pack(inbuf uintptr, incount int, datatype Handle, outbuf uintptr, outsize int, position uintptr,
+	comm Handle, large bool) int {
 	const proc = "MPI_Pack"
 	c, err := commOf(comm)
 	if err != nil {
@@ -101,7 +102,8 @@ func Pack(inbuf uintptr, incount int, datatype Handle, outbuf uintptr, outsize i
 }
 
 // Unpack is MPI_Unpack.
-func Unpack(inbuf uintptr, insize int, position, outbuf uintptr, outcount int, datatype, comm Handle, large bool) int {
+func Unpack(inbuf uintptr, insize int, position, outbuf uintptr, outcount int, datatype, comm Handle,
+	large bool) int {
 	const proc = "MPI_Unpack"
 	c, err := commOf(comm)
 	if err != nil {
@@ -145,7 +147,8 @@ func storePackSize(incount int, datatype Handle, size uintptr, large bool, lengt
 }
 
 // PackExternal is MPI_Pack_external.
-func PackExternal(datarep, inbuf uintptr, incount int, datatype Handle, outbuf uintptr, outsize int, position uintptr) int {
+func PackExternal(datarep, inbuf uintptr, incount int, datatype Handle, outbuf uintptr, outsize int,
+	position uintptr) int {
 	const proc = "MPI_Pack_external"
 	if err := external32(datarep); err != nil {
 		return fail(proc, err)

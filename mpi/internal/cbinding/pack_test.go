@@ -57,15 +57,33 @@ func TestPackOfC(t *testing.T) {
 		class int
 		text  string
 	}{
-		{"room", func() int { return Pack(from, 5, abi.Int, packed, 19, addr(&b.n), abi.CommWorld, false) }, abi.ErrTruncate, "outsize 19"},
-		{"data", func() int { return Unpack(packed, 19, addr(&b.n), from, 5, abi.Int, abi.CommWorld, false) }, abi.ErrTruncate, "insize 19"},
-		{"position", func() int { return Pack(from, 1, abi.Int, packed, -5, addr(&b.n), abi.CommWorld, false) }, abi.ErrArg, "size -5"},
-		{"null position", func() int { return Pack(from, 1, abi.Int, packed, 32, 0, abi.CommWorld, false) }, abi.ErrArg, "position NULL"},
-		{"null output", func() int { return Pack(from, 1, abi.Int, 0, 32, addr(&b.n), abi.CommWorld, false) }, abi.ErrBuffer, ""},
-		{"null input", func() int { return Pack(0, 1, abi.Int, packed, 32, addr(&b.n), abi.CommWorld, false) }, abi.ErrBuffer, ""},
-		{"count", func() int { return Pack(from, -1, abi.Int, packed, 32, addr(&b.n), abi.CommWorld, false) }, abi.ErrCount, "-1"},
-		{"communicator", func() int { return PackSize(1, abi.Int, abi.CommNull, addr(&b.n), false) }, abi.ErrComm, ""},
-		{"representation", func() int { return PackExternalSize(cstring("native"), 1, abi.Int, addr(&b.long)) }, abi.ErrArg, "native"},
+		{"room", func() int {
+			return Pack(from, 5, abi.Int, packed, 19, addr(&b.n), abi.CommWorld, false)
+		}, abi.ErrTruncate, "outsize 19"},
+		{"data", func() int {
+			return Unpack(packed, 19, addr(&b.n), from, 5, abi.Int, abi.CommWorld, false)
+		}, abi.ErrTruncate, "insize 19"},
+		{"position", func() int {
+			return Pack(from, 1, abi.Int, packed, -5, addr(&b.n), abi.CommWorld, false)
+		}, abi.ErrArg, "size -5"},
+		{"null position", func() int {
+			return Pack(from, 1, abi.Int, packed, 32, 0, abi.CommWorld, false)
+		}, abi.ErrArg, "position NULL"},
+		{"null output", func() int {
+			return Pack(from, 1, abi.Int, 0, 32, addr(&b.n), abi.CommWorld, false)
+		}, abi.ErrBuffer, ""},
+		{"null input", func() int {
+			return Pack(0, 1, abi.Int, packed, 32, addr(&b.n), abi.CommWorld, false)
+		}, abi.ErrBuffer, ""},
+		{"count", func() int {
+			return Pack(from, -1, abi.Int, packed, 32, addr(&b.n), abi.CommWorld, false)
+		}, abi.ErrCount, "-1"},
+		{"communicator", func() int {
+			return PackSize(1, abi.Int, abi.CommNull, addr(&b.n), false)
+		}, abi.ErrComm, ""},
+		{"representation", func() int {
+			return PackExternalSize(cstring("native"), 1, abi.Int, addr(&b.long))
+		}, abi.ErrArg, "native"},
 		{"conversion", func() int {
 			return PackExternal(rep, heap[int64](1<<40), 1, abi.Long, packed, 32, addr(&b.long))
 		}, abi.ErrConversion, ""},
