@@ -101,7 +101,7 @@ func TypeCreateStruct(count int, blocklengths, displacements, oldtypes, newtype 
 	displs := m.ints("array_of_displacements", displacements, n, true)
 	made := recipe{combiner: abi.CombinerStruct}
 	made.numbers(large, slices.Concat([]int{n}, lens), displs)
-	parts := make([]*mpi.Datatype, 0, n)
+	var parts []*mpi.Datatype
 	if m.err == nil {
 		var hs []Handle
 		hs, m.err = handles("array_of_types", oldtypes, n)

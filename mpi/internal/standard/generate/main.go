@@ -27,6 +27,7 @@ type output struct {
 var outputs = []output{
 	{"mpi/internal/abi/constants.go", constants},
 	{"mpi/libmpi_abi/include/mpi.h", mpiHeader},
+	{"mpi/internal/cbinding/procedures_test.go", procedures},
 }
 
 func init() {
