@@ -1,9 +1,12 @@
 package cabi
 
 import (
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // TestPreloadedTool puts the functions of a tool in front of those of the library, by LD_PRELOAD.
@@ -56,5 +59,18 @@ func TestSymbols(t *testing.T) {
 	}
 	if want := 531 + 159; functions != want {
 		t.Errorf("%d functions, want %d", functions, want)
+	}
+}
+
+// TestPython runs a client in Python that calls the library by ctypes.
+func TestPython(t *testing.T) {
+	dir := prefix(t)
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		testenv.Lacking(t, "python3 not found: install Debian's python3")
+	}
+	for _, n := range []string{"1", "2", "4"} {
+		plan{}.check(t, nil, filepath.Join(dir, "bin", "mpiexec"), "-n", n, python, "testdata/tools/client.py",
+			filepath.Join(dir, "include", "mpi.h"), t.TempDir())
 	}
 }
