@@ -107,7 +107,8 @@ func aliasError(buf uintptr) error {
 // A vector is the blocks of the ranks in a buffer with counts and displacements.
 type vector struct {
 	mpi.Buffer
-	counts, displs []int // in the Buffer
+	counts, displs []int   // in the Buffer
+	at             uintptr // where the Buffer begins
 }
 
 // vectorOf returns blocks of counts[i] items at displs[i] items from buf. The Buffer begins with the
@@ -148,6 +149,7 @@ func vectorOf(buf uintptr, names [2]string, counts, displs uintptr, n int, datat
 			return v, err
 		}
 	}
+	v.at = buf
 	v.Buffer, err = bufferOf(buf, hi-lo, datatype)
 	return v, err
 }

@@ -95,7 +95,7 @@ func alltoallv(
 	send := recv
 	if err == nil && !c.mayInPlace(sendbuf) {
 		send, err = vectorOf(sendbuf, [2]string{"sendcounts", "sdispls"}, sendcounts, sdispls, c.peers(), sendtype, large)
-		if err == nil && sendbuf == recvbuf && sendtype == recvtype &&
+		if err == nil && send.at == recv.at && sendtype == recvtype &&
 			slices.Equal(send.counts, recv.counts) && slices.Equal(send.displs, recv.displs) && send.Len() > 0 {
 			err = aliasError(sendbuf)
 		}
