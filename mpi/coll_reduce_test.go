@@ -256,7 +256,8 @@ func checkReduction(
 		return acc
 	}
 	var want []byte // nil: recv is not touched
-	at, got := 0, items
+	var at int
+	got := items
 	switch r.kind {
 	case CollReduce:
 		if me == a.root {

@@ -166,7 +166,8 @@ func (o ItemOp) check(send, recv *Buffer, kind Coll) checked {
 		typ = recv
 	}
 	t, err := typ.datatype()
-	if err == nil && send.of != nil && recv.of != nil && (send.items.Elem != recv.items.Elem || send.items.Sig != recv.items.Sig) {
+	if x, y := &send.items, &recv.items; err == nil && send.of != nil && recv.of != nil &&
+		(x.Elem != y.Elem || x.Sig != y.Sig) {
 		err = fmt.Errorf("%w: reducing items of %v into items of another datatype", ErrDatatype, t)
 	}
 	var red op.Reducer

@@ -168,14 +168,17 @@ func intAt(name string, p uintptr, i int, large bool) (int, error) {
 	return list[0], nil
 }
 
-// typedBlocks returns counts[i] items of types[i] at displs[i] bytes from buf.
-func typedBlocks(buf uintptr, side string, counts, displs, datatypes uintptr, n int, large bool) ([]mpi.Buffer, error) {
+// typedBlocks returns counts[i] items of types[i] at displs[i] bytes from buf. The displacements are ints, or
+// with far MPI_Aint.
+func typedBlocks(
+	buf uintptr, side string, counts, displs, datatypes uintptr, n int, large, far bool,
+) ([]mpi.Buffer, error) {
 	list := make([]mpi.Buffer, n)
 	c, err := ints(side+"counts", counts, n, large)
 	if err != nil {
 		return nil, err
 	}
-	d, err := ints(side[:1]+"displs", displs, n, large)
+	d, err := ints(side[:1]+"displs", displs, n, far)
 	if err != nil {
 		return nil, err
 	}

@@ -149,10 +149,10 @@ func alltoallw(
 	if c == nil {
 		return code
 	}
-	recv, err := typedBlocks(recvbuf, "recv", recvcounts, rdispls, recvtypes, c.peers(), large)
+	recv, err := typedBlocks(recvbuf, "recv", recvcounts, rdispls, recvtypes, c.peers(), large, large)
 	send := recv
 	if err == nil && !c.mayInPlace(sendbuf) {
-		send, err = typedBlocks(sendbuf, "send", sendcounts, sdispls, sendtypes, c.peers(), large)
+		send, err = typedBlocks(sendbuf, "send", sendcounts, sdispls, sendtypes, c.peers(), large, large)
 	}
 	if err != nil {
 		return c.done(k.proc, err)

@@ -260,11 +260,11 @@ func neighborAlltoallw(
 	if err != nil {
 		return c.done(k.proc, err)
 	}
-	send, err := typedBlocks(sendbuf, "send", sendcounts, sdispls, sendtypes, targets, large)
+	send, err := typedBlocks(sendbuf, "send", sendcounts, sdispls, sendtypes, targets, large, true)
 	if err != nil {
 		return c.done(k.proc, err)
 	}
-	recv, err := typedBlocks(recvbuf, "recv", recvcounts, rdispls, recvtypes, sources, large)
+	recv, err := typedBlocks(recvbuf, "recv", recvcounts, rdispls, recvtypes, sources, large, true)
 	if err != nil {
 		return c.done(k.proc, err)
 	}
