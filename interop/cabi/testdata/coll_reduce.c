@@ -11,106 +11,127 @@ enum { N = 600 };
 /* Element i of rank r, small enough that results are exact. */
 static int small(int r, int i) { return 1 + (r + i) % 3; }
 
-/* Reduces N elements of a type in all ways and compares with what one rank computes. EXPR combines x and y. */
-#define REDUCE(TYPE, DATATYPE, OP, EXPR) \
-	static void TYPE##_##OP(int form, int root) \
+static _Alignas(16) char send[N * 64], recv[N * 64], upto[N * 64], before[N * 64], all[N * 64];
+
+/* A kind of number with an operator. */
+struct kind {
+	const char *name;
+	size_t size;
+	MPI_Datatype type;
+	MPI_Op op;
+	void (*make)(void); /* fills send, and what is to come of it: upto, before and all */
+	int (*equal)(const void *x, const void *y);
+};
+
+/* EXPR combines x and y. */
+#define REDUCE(TYPE, OP, EXPR) \
+	static void TYPE##_##OP(void) \
 	{ \
-		static TYPE send[N * 8], recv[N * 8], upto[N * 8], before[N * 8], all[N * 8]; \
-		int counts[8], mine = 0, at = 0, total = 0; \
-		for (int i = 0; i < size; i++) { \
-			counts[i] = (i + 1) % 3 * 20; \
-			if (i < rank) \
-				at += counts[i]; \
-			total += counts[i]; \
-		} \
-		mine = counts[rank]; \
 		for (int i = 0; i < N; i++) { \
-			TYPE x = small(0, i); \
-			send[i] = small(rank, i); \
-			before[i] = x; \
-			upto[i] = x; \
+			TYPE x = small(0, i), y; \
+			((TYPE *)send)[i] = small(rank, i); \
+			((TYPE *)upto)[i] = x; \
 			for (int r = 1; r < size; r++) { \
-				TYPE y = small(r, i); \
 				if (r == rank) \
-					before[i] = x; \
+					((TYPE *)before)[i] = x; \
+				y = small(r, i); \
 				x = EXPR; \
 				if (r == rank) \
-					upto[i] = x; \
+					((TYPE *)upto)[i] = x; \
 			} \
-			all[i] = x; \
-		} \
-		memset(recv, 0, sizeof recv); \
-		DO(form, Reduce, reduce, send, rank == root ? recv : NULL, N, DATATYPE, OP, root, MPI_COMM_WORLD); \
-		for (int i = 0; i < N && rank == root; i++) \
-			CHECK(recv[i] == all[i], "Reduce " #OP " of " #TYPE ": element %d", i); \
-		memcpy(recv, send, sizeof recv); \
-		DO(form, Reduce, reduce, rank == root ? MPI_IN_PLACE : recv, rank == root ? recv : NULL, N, DATATYPE, OP, root, \
-		   MPI_COMM_WORLD); \
-		for (int i = 0; i < N && rank == root; i++) \
-			CHECK(recv[i] == all[i], "Reduce in place, " #OP " of " #TYPE ": element %d", i); \
-		memset(recv, 0, sizeof recv); \
-		DO(form, Allreduce, allreduce, send, recv, N, DATATYPE, OP, MPI_COMM_WORLD); \
-		for (int i = 0; i < N; i++) \
-			CHECK(recv[i] == all[i], "Allreduce " #OP " of " #TYPE ": element %d", i); \
-		memcpy(recv, send, sizeof recv); \
-		DO(form, Allreduce, allreduce, MPI_IN_PLACE, recv, N, DATATYPE, OP, MPI_COMM_WORLD); \
-		for (int i = 0; i < N; i++) \
-			CHECK(recv[i] == all[i], "Allreduce in place, " #OP " of " #TYPE ": element %d", i); \
-		DO(form, Scan, scan, send, recv, N, DATATYPE, OP, MPI_COMM_WORLD); \
-		for (int i = 0; i < N; i++) \
-			CHECK(recv[i] == upto[i], "Scan " #OP " of " #TYPE ": element %d", i); \
-		memcpy(recv, send, sizeof recv); \
-		DO(form, Scan, scan, MPI_IN_PLACE, recv, N, DATATYPE, OP, MPI_COMM_WORLD); \
-		for (int i = 0; i < N; i++) \
-			CHECK(recv[i] == upto[i], "Scan in place, " #OP " of " #TYPE ": element %d", i); \
-		memset(recv, 0, sizeof recv); \
-		DO(form, Exscan, exscan, send, recv, N, DATATYPE, OP, MPI_COMM_WORLD); \
-		for (int i = 0; i < N && rank > 0; i++) \
-			CHECK(recv[i] == before[i], "Exscan " #OP " of " #TYPE ": element %d", i); \
-		memcpy(recv, send, sizeof recv); \
-		DO(form, Exscan, exscan, MPI_IN_PLACE, recv, N, DATATYPE, OP, MPI_COMM_WORLD); \
-		for (int i = 0; i < N && rank > 0; i++) \
-			CHECK(recv[i] == before[i], "Exscan in place, " #OP " of " #TYPE ": element %d", i); \
-		memset(recv, 0, sizeof recv); \
-		DO(form, Reduce_scatter, reduce_scatter, send, recv, counts, DATATYPE, OP, MPI_COMM_WORLD); \
-		for (int i = 0; i < mine; i++) \
-			CHECK(recv[i] == all[at + i], "Reduce_scatter " #OP " of " #TYPE ": element %d", i); \
-		memcpy(recv, send, sizeof recv); \
-		DO(form, Reduce_scatter, reduce_scatter, MPI_IN_PLACE, recv, counts, DATATYPE, OP, MPI_COMM_WORLD); \
-		for (int i = 0; i < mine; i++) \
-			CHECK(recv[i] == all[at + i], "Reduce_scatter in place, " #OP " of " #TYPE ": element %d", i); \
-		int block = N / size; \
-		DO(form, Reduce_scatter_block, reduce_scatter_block, send, recv, block, DATATYPE, OP, MPI_COMM_WORLD); \
-		for (int i = 0; i < block; i++) \
-			CHECK(recv[i] == all[rank * block + i], "Reduce_scatter_block " #OP " of " #TYPE ": element %d", i); \
-		memcpy(recv, send, sizeof recv); \
-		DO(form, Reduce_scatter_block, reduce_scatter_block, MPI_IN_PLACE, recv, block, DATATYPE, OP, MPI_COMM_WORLD); \
-		for (int i = 0; i < block; i++) \
-			CHECK(recv[i] == all[rank * block + i], "Reduce_scatter_block in place, " #OP " of " #TYPE ": element %d", i); \
-		memcpy(recv, send, sizeof recv); \
-		MUST(MPI_Reduce_local(send, recv, N, DATATYPE, OP)); \
-		for (int i = 0; i < N; i++) { \
-			TYPE x = send[i], y = send[i]; \
-			CHECK(recv[i] == (EXPR), "Reduce_local " #OP " of " #TYPE ": element %d", i); \
+			((TYPE *)all)[i] = x; \
 		} \
 	}
+#define EQUAL(TYPE) \
+	static int TYPE##_equal(const void *x, const void *y) { return *(const TYPE *)x == *(const TYPE *)y; }
 
-#define ARITHMETIC(TYPE, DATATYPE) \
-	REDUCE(TYPE, DATATYPE, MPI_SUM, x + y) \
-	REDUCE(TYPE, DATATYPE, MPI_PROD, x *y)
-#define ORDER(TYPE, DATATYPE) \
-	REDUCE(TYPE, DATATYPE, MPI_MAX, (x > y ? x : y)) \
-	REDUCE(TYPE, DATATYPE, MPI_MIN, (x < y ? x : y))
-#define BITS(TYPE, DATATYPE) \
-	REDUCE(TYPE, DATATYPE, MPI_BAND, x &y) \
-	REDUCE(TYPE, DATATYPE, MPI_BOR, x | y) \
-	REDUCE(TYPE, DATATYPE, MPI_BXOR, x ^ y)
-#define LOGIC(TYPE, DATATYPE) \
-	REDUCE(TYPE, DATATYPE, MPI_LAND, (x && y)) \
-	REDUCE(TYPE, DATATYPE, MPI_LOR, (x || y)) \
-	REDUCE(TYPE, DATATYPE, MPI_LXOR, (!x != !y))
-#define INTEGER(TYPE, DATATYPE) ARITHMETIC(TYPE, DATATYPE) ORDER(TYPE, DATATYPE) BITS(TYPE, DATATYPE) LOGIC(TYPE, DATATYPE)
-#define REAL(TYPE, DATATYPE) ARITHMETIC(TYPE, DATATYPE) ORDER(TYPE, DATATYPE)
+/* The n elements at recv must be those at want. */
+static void same(const char *what, const struct kind *k, const char *want, int n)
+{
+	for (int i = 0; i < n; i++)
+		CHECK(k->equal(recv + i * k->size, want + i * k->size), "%s, %s: element %d of %d", what, k->name, i, n);
+}
+
+static void reduce(const struct kind *k, int form, int root)
+{
+	int counts[8], mine = 0, at = 0, block = N / size;
+	for (int i = 0; i < size; i++) {
+		counts[i] = (i + 1) % 3 * 20;
+		if (i < rank)
+			at += counts[i];
+	}
+	mine = counts[rank];
+	k->make();
+
+	memset(recv, 0, sizeof recv);
+	DO(form, Reduce, reduce, send, rank == root ? recv : NULL, N, k->type, k->op, root, MPI_COMM_WORLD);
+	same("Reduce", k, all, rank == root ? N : 0);
+	memcpy(recv, send, sizeof recv);
+	DO(form, Reduce, reduce, rank == root ? MPI_IN_PLACE : recv, rank == root ? recv : NULL, N, k->type, k->op, root,
+	   MPI_COMM_WORLD);
+	same("Reduce in place", k, all, rank == root ? N : 0);
+
+	memset(recv, 0, sizeof recv);
+	DO(form, Allreduce, allreduce, send, recv, N, k->type, k->op, MPI_COMM_WORLD);
+	same("Allreduce", k, all, N);
+	memcpy(recv, send, sizeof recv);
+	DO(form, Allreduce, allreduce, MPI_IN_PLACE, recv, N, k->type, k->op, MPI_COMM_WORLD);
+	same("Allreduce in place", k, all, N);
+
+	memset(recv, 0, sizeof recv);
+	DO(form, Scan, scan, send, recv, N, k->type, k->op, MPI_COMM_WORLD);
+	same("Scan", k, upto, N);
+	memcpy(recv, send, sizeof recv);
+	DO(form, Scan, scan, MPI_IN_PLACE, recv, N, k->type, k->op, MPI_COMM_WORLD);
+	same("Scan in place", k, upto, N);
+
+	memset(recv, 0, sizeof recv);
+	DO(form, Exscan, exscan, send, recv, N, k->type, k->op, MPI_COMM_WORLD);
+	same("Exscan", k, before, rank > 0 ? N : 0);
+	memcpy(recv, send, sizeof recv);
+	DO(form, Exscan, exscan, MPI_IN_PLACE, recv, N, k->type, k->op, MPI_COMM_WORLD);
+	same("Exscan in place", k, rank > 0 ? before : send, N); /* at rank 0 it stays */
+
+	memset(recv, 0, sizeof recv);
+	DO(form, Reduce_scatter, reduce_scatter, send, recv, counts, k->type, k->op, MPI_COMM_WORLD);
+	same("Reduce_scatter", k, all + at * k->size, mine);
+	memcpy(recv, send, sizeof recv);
+	DO(form, Reduce_scatter, reduce_scatter, MPI_IN_PLACE, recv, counts, k->type, k->op, MPI_COMM_WORLD);
+	same("Reduce_scatter in place", k, all + at * k->size, mine);
+
+	memset(recv, 0, sizeof recv);
+	DO(form, Reduce_scatter_block, reduce_scatter_block, send, recv, block, k->type, k->op, MPI_COMM_WORLD);
+	same("Reduce_scatter_block", k, all + rank * block * k->size, block);
+	memcpy(recv, send, sizeof recv);
+	DO(form, Reduce_scatter_block, reduce_scatter_block, MPI_IN_PLACE, recv, block, k->type, k->op, MPI_COMM_WORLD);
+	same("Reduce_scatter_block in place", k, all + rank * block * k->size, block);
+
+	/* What the ranks before have with what this one has is what they have together. */
+	if (rank > 0) {
+		memcpy(recv, send, sizeof recv);
+		MUST(MPI_Reduce_local(before, recv, N, k->type, k->op));
+		same("Reduce_local", k, upto, N);
+	}
+}
+
+#define ARITHMETIC(TYPE) \
+	REDUCE(TYPE, MPI_SUM, x + y) \
+	REDUCE(TYPE, MPI_PROD, x *y)
+#define ORDER(TYPE) \
+	REDUCE(TYPE, MPI_MAX, (x > y ? x : y)) \
+	REDUCE(TYPE, MPI_MIN, (x < y ? x : y))
+#define BITS(TYPE) \
+	REDUCE(TYPE, MPI_BAND, x &y) \
+	REDUCE(TYPE, MPI_BOR, x | y) \
+	REDUCE(TYPE, MPI_BXOR, x ^ y)
+#define LOGIC(TYPE) \
+	REDUCE(TYPE, MPI_LAND, (x && y)) \
+	REDUCE(TYPE, MPI_LOR, (x || y)) \
+	REDUCE(TYPE, MPI_LXOR, (!x != !y))
+#define INTEGER(TYPE) EQUAL(TYPE) ARITHMETIC(TYPE) ORDER(TYPE) BITS(TYPE) LOGIC(TYPE)
+#define WIDE(TYPE) EQUAL(TYPE) ARITHMETIC(TYPE) ORDER(TYPE) BITS(TYPE)
+#define REAL(TYPE) EQUAL(TYPE) ARITHMETIC(TYPE) ORDER(TYPE)
+#define COMPLEX(TYPE) EQUAL(TYPE) ARITHMETIC(TYPE)
 
 typedef signed char schar;
 typedef unsigned char uchar;
@@ -125,43 +146,78 @@ typedef double complex dcomplex;
 typedef long double complex lcomplex;
 typedef _Bool bool_;
 
-INTEGER(schar, MPI_SIGNED_CHAR)
-INTEGER(uchar, MPI_UNSIGNED_CHAR)
-INTEGER(short, MPI_SHORT)
-INTEGER(ushort_, MPI_UNSIGNED_SHORT)
-INTEGER(int, MPI_INT)
-INTEGER(uint_, MPI_UNSIGNED)
-INTEGER(long, MPI_LONG)
-INTEGER(ulong_, MPI_UNSIGNED_LONG)
-INTEGER(llong, MPI_LONG_LONG)
-INTEGER(ullong, MPI_UNSIGNED_LONG_LONG)
-INTEGER(int8_t, MPI_INT8_T)
-INTEGER(uint8_t, MPI_UINT8_T)
-INTEGER(int16_t, MPI_INT16_T)
-INTEGER(uint16_t, MPI_UINT16_T)
-INTEGER(int32_t, MPI_INT32_T)
-INTEGER(uint32_t, MPI_UINT32_T)
-INTEGER(int64_t, MPI_INT64_T)
-INTEGER(uint64_t, MPI_UINT64_T)
-ARITHMETIC(MPI_Aint, MPI_AINT) ORDER(MPI_Aint, MPI_AINT) BITS(MPI_Aint, MPI_AINT)
-ARITHMETIC(MPI_Count, MPI_COUNT) ORDER(MPI_Count, MPI_COUNT) BITS(MPI_Count, MPI_COUNT)
-ARITHMETIC(MPI_Offset, MPI_OFFSET) ORDER(MPI_Offset, MPI_OFFSET) BITS(MPI_Offset, MPI_OFFSET)
-BITS(char, MPI_BYTE)
-REAL(float, MPI_FLOAT)
-REAL(double, MPI_DOUBLE)
-REAL(ldouble, MPI_LONG_DOUBLE)
-ARITHMETIC(fcomplex, MPI_C_FLOAT_COMPLEX)
-ARITHMETIC(dcomplex, MPI_C_DOUBLE_COMPLEX)
-ARITHMETIC(lcomplex, MPI_C_LONG_DOUBLE_COMPLEX)
-LOGIC(bool_, MPI_C_BOOL)
+INTEGER(schar)
+INTEGER(uchar)
+INTEGER(short)
+INTEGER(ushort_)
+INTEGER(int)
+INTEGER(uint_)
+INTEGER(long)
+INTEGER(ulong_)
+INTEGER(llong)
+INTEGER(ullong)
+INTEGER(int8_t)
+INTEGER(uint8_t)
+INTEGER(int16_t)
+INTEGER(uint16_t)
+INTEGER(int32_t)
+INTEGER(uint32_t)
+INTEGER(int64_t)
+INTEGER(uint64_t)
+WIDE(MPI_Aint)
+WIDE(MPI_Count)
+WIDE(MPI_Offset)
+EQUAL(char)
+BITS(char)
+REAL(float)
+REAL(double)
+REAL(ldouble)
+COMPLEX(fcomplex)
+COMPLEX(dcomplex)
+COMPLEX(lcomplex)
+EQUAL(bool_)
+LOGIC(bool_)
 
-#define RUN_ARITHMETIC(TYPE) TYPE##_MPI_SUM, TYPE##_MPI_PROD
-#define RUN_ORDER(TYPE) TYPE##_MPI_MAX, TYPE##_MPI_MIN
-#define RUN_BITS(TYPE) TYPE##_MPI_BAND, TYPE##_MPI_BOR, TYPE##_MPI_BXOR
-#define RUN_LOGIC(TYPE) TYPE##_MPI_LAND, TYPE##_MPI_LOR, TYPE##_MPI_LXOR
-#define RUN_INTEGER(TYPE) RUN_ARITHMETIC(TYPE), RUN_ORDER(TYPE), RUN_BITS(TYPE), RUN_LOGIC(TYPE)
-#define RUN_REAL(TYPE) RUN_ARITHMETIC(TYPE), RUN_ORDER(TYPE)
-#define RUN_WIDE(TYPE) RUN_ARITHMETIC(TYPE), RUN_ORDER(TYPE), RUN_BITS(TYPE)
+#define KIND(TYPE, DATATYPE, OP) {#OP " of " #DATATYPE, sizeof(TYPE), DATATYPE, OP, TYPE##_##OP, TYPE##_equal}
+#define K_ARITHMETIC(T, D) KIND(T, D, MPI_SUM), KIND(T, D, MPI_PROD)
+#define K_ORDER(T, D) KIND(T, D, MPI_MAX), KIND(T, D, MPI_MIN)
+#define K_BITS(T, D) KIND(T, D, MPI_BAND), KIND(T, D, MPI_BOR), KIND(T, D, MPI_BXOR)
+#define K_LOGIC(T, D) KIND(T, D, MPI_LAND), KIND(T, D, MPI_LOR), KIND(T, D, MPI_LXOR)
+#define K_INTEGER(T, D) K_ARITHMETIC(T, D), K_ORDER(T, D), K_BITS(T, D), K_LOGIC(T, D)
+#define K_WIDE(T, D) K_ARITHMETIC(T, D), K_ORDER(T, D), K_BITS(T, D)
+#define K_REAL(T, D) K_ARITHMETIC(T, D), K_ORDER(T, D)
+
+static const struct kind kinds[] = {
+    K_INTEGER(schar, MPI_SIGNED_CHAR),
+    K_INTEGER(uchar, MPI_UNSIGNED_CHAR),
+    K_INTEGER(short, MPI_SHORT),
+    K_INTEGER(ushort_, MPI_UNSIGNED_SHORT),
+    K_INTEGER(int, MPI_INT),
+    K_INTEGER(uint_, MPI_UNSIGNED),
+    K_INTEGER(long, MPI_LONG),
+    K_INTEGER(ulong_, MPI_UNSIGNED_LONG),
+    K_INTEGER(llong, MPI_LONG_LONG),
+    K_INTEGER(ullong, MPI_UNSIGNED_LONG_LONG),
+    K_INTEGER(int8_t, MPI_INT8_T),
+    K_INTEGER(uint8_t, MPI_UINT8_T),
+    K_INTEGER(int16_t, MPI_INT16_T),
+    K_INTEGER(uint16_t, MPI_UINT16_T),
+    K_INTEGER(int32_t, MPI_INT32_T),
+    K_INTEGER(uint32_t, MPI_UINT32_T),
+    K_INTEGER(int64_t, MPI_INT64_T),
+    K_INTEGER(uint64_t, MPI_UINT64_T),
+    K_WIDE(MPI_Aint, MPI_AINT),
+    K_WIDE(MPI_Count, MPI_COUNT),
+    K_WIDE(MPI_Offset, MPI_OFFSET),
+    K_BITS(char, MPI_BYTE),
+    K_REAL(float, MPI_FLOAT),
+    K_REAL(double, MPI_DOUBLE),
+    K_REAL(ldouble, MPI_LONG_DOUBLE),
+    K_ARITHMETIC(fcomplex, MPI_C_FLOAT_COMPLEX),
+    K_ARITHMETIC(dcomplex, MPI_C_DOUBLE_COMPLEX),
+    K_ARITHMETIC(lcomplex, MPI_C_LONG_DOUBLE_COMPLEX),
+    K_LOGIC(bool_, MPI_C_BOOL),
+};
 
 /* A value and where it is, of all predefined pairs: the least and the greatest, of equal ones the first. */
 #define LOCATE(VALUE, DATATYPE) \
@@ -171,7 +227,7 @@ LOGIC(bool_, MPI_C_BOOL)
 			VALUE value; \
 			int at; \
 		}; \
-		static struct pair send[N], recv[N]; \
+		static struct pair send[N], recv[N]; /* not those above */ \
 		for (int i = 0; i < N; i++) { \
 			send[i].value = (rank + i) % 3; \
 			send[i].at = rank; \
@@ -201,18 +257,11 @@ LOCATE(long double, MPI_LONG_DOUBLE_INT)
 
 int main(int argc, char **argv)
 {
-	static void (*const numbers[])(int, int) = {
-	    RUN_INTEGER(schar), RUN_INTEGER(uchar), RUN_INTEGER(short), RUN_INTEGER(ushort_), RUN_INTEGER(int), RUN_INTEGER(uint_),
-	    RUN_INTEGER(long), RUN_INTEGER(ulong_), RUN_INTEGER(llong), RUN_INTEGER(ullong), RUN_INTEGER(int8_t),
-	    RUN_INTEGER(uint8_t), RUN_INTEGER(int16_t), RUN_INTEGER(uint16_t), RUN_INTEGER(int32_t), RUN_INTEGER(uint32_t),
-	    RUN_INTEGER(int64_t), RUN_INTEGER(uint64_t), RUN_WIDE(MPI_Aint), RUN_WIDE(MPI_Count), RUN_WIDE(MPI_Offset),
-	    RUN_BITS(char), RUN_REAL(float), RUN_REAL(double), RUN_REAL(ldouble), RUN_ARITHMETIC(fcomplex),
-	    RUN_ARITHMETIC(dcomplex), RUN_ARITHMETIC(lcomplex), RUN_LOGIC(bool_)};
 	static void (*const pairs[])(int) = {MPI_FLOAT_INT_loc, MPI_DOUBLE_INT_loc, MPI_LONG_INT_loc,
 	                                     MPI_2INT_loc,      MPI_SHORT_INT_loc,  MPI_LONG_DOUBLE_INT_loc};
 	begin(&argc, &argv);
-	for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++)
-		numbers[i](i % FORMS, i % size);
+	for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		reduce(&kinds[i], i % FORMS, i % size);
 	for (int form = 0; form < FORMS; form++)
 		for (unsigned i = 0; i < sizeof pairs / sizeof *pairs; i++)
 			pairs[i](form);
