@@ -303,19 +303,19 @@ int PMPI_Dims_create(int nnodes, int ndims, int dims[])
 }
 
 #pragma weak MPI_Dist_graph_create = PMPI_Dist_graph_create
-int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
+int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int *weights, MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
 {
 	return weft_DistGraphCreate((GoUintptr)comm_old, n, (GoUintptr)sources, (GoUintptr)degrees, (GoUintptr)destinations, (GoUintptr)weights, (GoUintptr)info, reorder, (GoUintptr)comm_dist_graph);
 }
 
 #pragma weak MPI_Dist_graph_create_adjacent = PMPI_Dist_graph_create_adjacent
-int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
+int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int *sourceweights, int outdegree, const int destinations[], const int *destweights, MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
 {
 	return weft_DistGraphCreateAdjacent((GoUintptr)comm_old, indegree, (GoUintptr)sources, (GoUintptr)sourceweights, outdegree, (GoUintptr)destinations, (GoUintptr)destweights, (GoUintptr)info, reorder, (GoUintptr)comm_dist_graph);
 }
 
 #pragma weak MPI_Dist_graph_neighbors = PMPI_Dist_graph_neighbors
-int PMPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[], int destweights[])
+int PMPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int *sourceweights, int maxoutdegree, int destinations[], int *destweights)
 {
 	return weft_DistGraphNeighbors((GoUintptr)comm, maxindegree, (GoUintptr)sources, (GoUintptr)sourceweights, maxoutdegree, (GoUintptr)destinations, (GoUintptr)destweights);
 }

@@ -64,6 +64,8 @@ func declaration(p standard.Procedure, q standard.Param, large bool) string {
 	switch {
 	case q.Array == "n,3":
 		return t + " " + q.Name + "[][3]"
+	case q.Kind == "WEIGHT": // gcc takes MPI_UNWEIGHTED for an array of no length
+		return constant(in) + t + " *" + q.Name
 	case q.Array != "":
 		return constant(in) + t + " " + q.Name + "[]"
 	case q.Memory():
