@@ -58,6 +58,20 @@ func (r *Request) Room() int {
 	return len(r.Buf)
 }
 
+// LongRuns reports whether r has items with gaps, in runs of at least n bytes on average.
+func (r *Request) LongRuns(n int) bool { return r.Gaps.Type != nil && r.Gaps.Type.LongRuns(n) }
+
+// Runs stores the memory of the items of r that holds the data between two places, as far as to has
+// room. It returns how many runs there are, and how many bytes they hold.
+func (r *Request) Runs(to [][]byte, from, end int) (k, n int) {
+	var runs [64]datatype.Run
+	k, n = r.Gaps.Type.FillRuns(runs[:min(len(runs), len(to))], r.Gaps.Count, from, end)
+	for i, run := range runs[:k] {
+		to[i] = r.Gaps.Mem.Bytes(run.Off, run.Len)
+	}
+	return k, n
+}
+
 // gather gives r, a receive into items with gaps, a buffer for a body that must be placed in one run of
 // memory. It is unpacked when r is complete.
 func (r *Request) gather() {

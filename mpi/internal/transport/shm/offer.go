@@ -12,7 +12,6 @@ import (
 
 	"github.com/weftstack/weft/internal/bufpool"
 	"github.com/weftstack/weft/mpi/internal/cma"
-	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/envelope"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 )
@@ -197,7 +196,7 @@ func (l *Link) copyBody(f *p2p.Fetch) {
 func (l *Link) copyTo(f *p2p.Fetch, addr uint64) (gone bool, err error) {
 	r, n := f.Receive, f.Len
 	r.Place.Lock()
-	scatter := r.Gaps.Type != nil && r.Gaps.Type.LongRuns(minScatterRun)
+	scatter := r.LongRuns(minScatterRun)
 	r.Place.Unlock()
 	for at := 0; at < n; {
 		if why := l.peer.Failure(); why != nil {
@@ -221,21 +220,17 @@ func (l *Link) copyTo(f *p2p.Fetch, addr uint64) (gone bool, err error) {
 // and returns how much that was. scatter says that the system fills the runs of items by itself.
 // r.Place is held.
 func (l *Link) copyPart(r *p2p.Request, scatter bool, addr uint64, at, n int) (k int, err error) {
-	x := &r.Gaps
-	if x.Type == nil {
+	if r.Buf != nil {
 		k = min(n-at, CopyChunk)
 		return k, cma.Read(l.pid, addr+uint64(at), r.Buf[at:at+k])
 	}
 	if scatter {
-		v := scatterPool.Get().(*scatterVectors)
+		v := scatterPool.Get().(*[cma.MaxPieces][]byte)
 		defer scatterPool.Put(v)
 		var runs int
-		runs, k = x.Type.FillRuns(v.runs[:], x.Count, at, min(n, at+CopyChunk))
-		for i, run := range v.runs[:runs] {
-			v.to[i] = x.Mem.Bytes(run.Off, run.Len)
-		}
-		err = cma.ReadScattered(l.pid, addr+uint64(at), v.to[:runs])
-		clear(v.to[:runs])
+		runs, k = r.Runs(v[:], at, min(n, at+CopyChunk))
+		err = cma.ReadScattered(l.pid, addr+uint64(at), v[:runs])
+		clear(v[:runs])
 		return k, err
 	}
 	k = min(n-at, scatterChunk)
@@ -243,18 +238,13 @@ func (l *Link) copyPart(r *p2p.Request, scatter bool, addr uint64, at, n int) (k
 	defer own.Put()
 	b := own.Bytes(k)
 	if err = cma.Read(l.pid, addr+uint64(at), b); err == nil {
-		x.Unpack(b, at)
+		r.Gaps.Unpack(b, at)
 	}
 	return k, err
 }
 
-// scatterVectors are the runs of items that one call fills.
-type scatterVectors struct {
-	runs [cma.MaxPieces]datatype.Run
-	to   [cma.MaxPieces][]byte
-}
-
-var scatterPool = sync.Pool{New: func() any { return new(scatterVectors) }}
+// scatterPool has the runs of items that one call fills.
+var scatterPool = sync.Pool{New: func() any { return new([cma.MaxPieces][]byte) }}
 
 // probe finds out whether this process may read memory of the peer, and records that for the peer.
 func (l *Link) probe(c *Segment) {
