@@ -323,3 +323,35 @@ func TestFileHandleSequential(t *testing.T) {
 		return f.Close(ctx)
 	})
 }
+
+// TestFileHandleBadBegin begins split operations with a bad buffer on one rank: it gets the error at once,
+// the others when they end them, and then all goes on.
+func TestFileHandleBadBegin(t *testing.T) {
+	eachHandle(t, 3, func(ctx context.Context, c *Comm, f *FileHandle, name string) error {
+		bad := c.Rank() == 1
+		b := Elements([]byte{byte(c.Rank())})
+		if bad {
+			b = Items([]byte(nil), -1, nil)
+		}
+		for i, begin := range []func(Buffer) error{
+			f.WriteOrderedBegin, f.WriteAllBegin, func(b Buffer) error { return f.WriteAtAllBegin(0, b) },
+		} {
+			err := begin(b)
+			if !bad && err == nil {
+				_, err = []func(context.Context) (Status, error){f.WriteOrderedEnd, f.WriteAllEnd, f.WriteAtAllEnd}[i](ctx)
+			}
+			if !errors.Is(err, ErrDatatype) {
+				return fmt.Errorf("operation %d: %w", i, err)
+			}
+			r, err := f.IwriteAll(b)
+			if err == nil {
+				_, err = r.Wait(ctx)
+			}
+			if !errors.Is(err, ErrDatatype) {
+				return fmt.Errorf("nonblocking operation %d: %w", i, err)
+			}
+		}
+		_, err := f.WriteAtAll(ctx, int64(c.Rank()), Elements([]byte{1}))
+		return err
+	})
+}

@@ -115,17 +115,17 @@ func (f *File) Do(ctx context.Context, op Op) (int, error) {
 // Start checks an operation, gives it its place in the order of the collective ones, and moves the
 // individual pointer. run performs it and returns what Do returns; it must be called.
 func (f *File) Start(op Op) (run func() (int, error), err error) {
-	err = f.check(&op, true)
+	bad := f.check(&op, true)
 	if op.All {
 		if e := f.Usable(); e != nil {
 			return nil, e
 		}
-		// collective reports err to the other ranks, which do not know it.
+		// collective reports bad to the other ranks, which do not know it.
 		before, done := f.enqueue()
-		return func() (int, error) { return f.collective(context.Background(), op, err, before, done) }, nil
+		return func() (int, error) { return f.collective(context.Background(), op, bad, before, done) }, nil
 	}
-	if err != nil {
-		return nil, err
+	if bad != nil {
+		return nil, bad
 	}
 	return func() (int, error) {
 		n, _, err := f.independent(context.Background(), op)
