@@ -113,7 +113,7 @@ func compile(t testing.TB, source string, flags ...string) string {
 		testenv.Lacking(t, "%s not found: install Debian's %[1]s", w[1])
 	}
 	exe := filepath.Join(scratch, strings.ReplaceAll(filepath.Base(source), ".", "_"))
-	args := append([]string{"-O1", "-g", source, "-o", exe}, flags...)
+	args := append([]string{"-O0", "-g", source, "-o", exe}, flags...)
 	if w[0] == "mpifort" {
 		args = append([]string{"-J", scratch}, args...) // modules of the program
 	} else {

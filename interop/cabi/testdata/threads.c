@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-enum { THREADS = 4, ROUNDS = 200 };
+enum { THREADS = 4, ROUNDS = 100 };
 
 static int rank, size;
 static MPI_Comm comms[THREADS];
