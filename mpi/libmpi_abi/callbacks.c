@@ -141,3 +141,21 @@ void weft_exit(int code)
 	weft_flush();
 	_exit(code);
 }
+
+extern void weft_exiting(void);
+
+static pid_t owner;
+
+/* A child of fork has the handlers of its parent, but none of its threads. */
+static void exiting(void)
+{
+	if (getpid() == owner)
+		weft_exiting();
+}
+
+/* Has weft_exiting called at the exit of this process. */
+void weft_at_exit(void)
+{
+	owner = getpid();
+	atexit(exiting);
+}

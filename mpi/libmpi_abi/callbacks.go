@@ -61,6 +61,20 @@ func init() {
 	}
 	cbinding.Release = func(p uintptr) { C.weft_release(address(p)) }
 	cbinding.ThreadID = func() uint64 { return uint64(unix.Gettid()) }
+	cbinding.AtExit = func(f func()) {
+		exits = append(exits, f)
+		C.weft_at_exit()
+	}
 	cbinding.FlushOutput = func() { C.weft_flush() }
 	cbinding.ExitProcess = func(code int) { C.weft_exit(C.int(code)) }
+}
+
+// exits are to be called when the process exits. cbinding registers one once.
+var exits []func()
+
+//export weft_exiting
+func weft_exiting() {
+	for _, f := range exits {
+		f()
+	}
 }

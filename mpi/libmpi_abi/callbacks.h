@@ -17,6 +17,7 @@ int weft_call_datarep_convert(uintptr_t fn, uintptr_t user, uintptr_t datatype, 
 	int64_t position, uintptr_t extra, int large);
 uintptr_t weft_allocate(int64_t n, int64_t alignment);
 void weft_release(uintptr_t p);
+void weft_at_exit(void);
 void weft_flush(void);
 void weft_exit(int code);
 

@@ -39,6 +39,8 @@ var (
 	// ThreadID returns a number that tells threads of the process apart.
 	ThreadID = func() uint64 { return 0 }
 
+	// AtExit registers f to be called when the process exits by exit or a return from main.
+	AtExit = func(f func()) {}
 	// FlushOutput writes what C has buffered for standard output and error.
 	FlushOutput = func() {}
 	// ExitProcess ends the process after output of C has been written.

@@ -125,7 +125,9 @@ func Finalize() int {
 	for _, f := range leaveHooks {
 		f()
 	}
-	if err := theWorld().Finalize(background); err != nil {
+	if w := theWorld(); state.live.Load() > 1 {
+		leaveAtExit(w.Finalize) // sessions go on
+	} else if err := w.Finalize(background); err != nil {
 		return self.done(proc, err)
 	}
 	state.phase.Store(finalized)

@@ -40,11 +40,6 @@ func negative(name string, n int) error {
 // nullError returns the error of a parameter that must not be a null pointer.
 func nullError(name string) error { return argError(abi.ErrArg, name, "NULL", "is needed") }
 
-// unsupported makes the error of what weft does not do.
-func unsupported(what string) error {
-	return &callError{abi.ErrUnsupportedOperation, what + " is not supported"}
-}
-
 // A userCode is a code that a C function of the program returned. It is passed on as it is.
 type userCode int
 

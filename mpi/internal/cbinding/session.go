@@ -51,6 +51,9 @@ func (s *session) begin(hints mpi.Info) (err error) {
 	if s.Session, err = mpi.SessionInit(background, hints); err != nil {
 		return err
 	}
+	if err = stayUntilExit(); err != nil {
+		return err
+	}
 	self, err := s.Session.Group(mpi.PsetSelf)
 	if err != nil {
 		return err
