@@ -223,7 +223,8 @@ func (w *Win[T]) FetchAndOp(ctx context.Context, value T, target, disp int, op O
 // are performed in the order of the calls, including those of both forms.
 func (w *Win[T]) FetchAndOpTo(ctx context.Context, value T, result *T, target, disp int, op Op[T]) error {
 	t := w.w.of.enter()
-	err := w.w.rma.Update(ctx, datatype.Bytes([]T{value}), datatype.Bytes(oneOf(result)), target, disp, w.w.typ, op.reducer())
+	old := datatype.Bytes(oneOf(result))
+	err := w.w.rma.Update(ctx, datatype.Bytes([]T{value}), old, target, disp, w.w.typ, op.reducer())
 	w.w.of.leave(t, "Win.FetchAndOpTo", target, 0, w.w.elem, err)
 	return err
 }
@@ -243,7 +244,8 @@ func (w *Win[T]) CompareAndSwap(ctx context.Context, compare, swap T, target, di
 // (MPI_Compare_and_swap): see [Win.FetchAndOpTo] for *result and the order.
 func (w *Win[T]) CompareAndSwapTo(ctx context.Context, compare, swap T, result *T, target, disp int) error {
 	t := w.w.of.enter()
-	err := w.w.rma.Swap(ctx, datatype.Bytes([]T{compare, swap}), datatype.Bytes(oneOf(result)), target, disp, w.w.typ, false)
+	old := datatype.Bytes(oneOf(result))
+	err := w.w.rma.Swap(ctx, datatype.Bytes([]T{compare, swap}), old, target, disp, w.w.typ, false)
 	w.w.of.leave(t, "Win.CompareAndSwapTo", target, 0, w.w.elem, err)
 	return err
 }

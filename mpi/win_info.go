@@ -28,8 +28,8 @@ const (
 	// InfoSameSize is "true" if all ranks give the same number of elements. WinCreate and its
 	// relatives return ErrWindow if they do not.
 	InfoSameSize = "same_size"
-	// InfoSameDispUnit is "true" if all ranks use the same displacement unit. It has no effect:
-	// they always do.
+	// InfoSameDispUnit is "true" if all ranks use the same displacement unit, as those of a Win always do. It has no
+	// effect.
 	InfoSameDispUnit = "same_disp_unit"
 	// InfoNoncontig is "true" if WinAllocateShared may leave gaps between the parts of the ranks.
 	// Each part then begins on a cache line of its own.
@@ -66,7 +66,7 @@ const (
 // winDefaults returns the hints of a window to which the program gives none.
 func winDefaults() Info {
 	return Info{InfoNoLocks: "false", InfoAccumulateOrdering: "rar,raw,war,waw", InfoAccumulateOps: "same_op_no_op",
-		InfoGranularity: "0", InfoSameSize: "false", InfoSameDispUnit: "true", InfoNoncontig: "false",
+		InfoGranularity: "0", InfoSameSize: "false", InfoNoncontig: "false",
 		InfoConnect: connectFirstUse}
 }
 
@@ -126,6 +126,7 @@ func (w *Window) setInfo(info Info) {
 	defer w.mu.Unlock()
 	if w.info == nil {
 		w.info = winDefaults()
+		w.info[InfoSameDispUnit] = strconv.FormatBool(w.typ != nil)
 	}
 	maps.Copy(w.info, info)
 }

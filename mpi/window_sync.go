@@ -73,8 +73,8 @@ func (w *Window) Unlock(ctx context.Context, target int) error {
 	return err
 }
 
-// LockAll takes a shared lock on the windows of all ranks: see [Win.LockAll] (MPI_Win_lock_all). It blocks until all have
-// granted it.
+// LockAll takes a shared lock on the windows of all ranks: see [Win.LockAll] (MPI_Win_lock_all). It blocks until
+// all have granted it.
 func (w *Window) LockAll(ctx context.Context, asserts ...Assert) error {
 	t := w.of.enter()
 	a, err := joinAsserts(asserts, rma.AssertsLock)

@@ -10,7 +10,8 @@ import (
 // updateOps are the operators of updates: the predefined ones (MPI-4.1, Section 12.3.4).
 var updateOps = map[Handle]mpi.ItemOp{abi.Sum: mpi.OpSum, abi.Min: mpi.OpMin, abi.Max: mpi.OpMax, abi.Prod: mpi.OpProd,
 	abi.Band: mpi.OpBand, abi.Bor: mpi.OpBor, abi.Bxor: mpi.OpBxor, abi.Land: mpi.OpLand, abi.Lor: mpi.OpLor,
-	abi.Lxor: mpi.OpLxor, abi.Minloc: mpi.OpMinLoc, abi.Maxloc: mpi.OpMaxLoc, abi.Replace: mpi.OpReplace, abi.NoOp: mpi.OpNoOp}
+	abi.Lxor: mpi.OpLxor, abi.Minloc: mpi.OpMinLoc, abi.Maxloc: mpi.OpMaxLoc, abi.Replace: mpi.OpReplace,
+	abi.NoOp: mpi.OpNoOp}
 
 // updateOp returns the operator of an update, which fetches the old elements or does not.
 func updateOp(h Handle, fetches bool) (mpi.ItemOp, error) {
@@ -101,8 +102,8 @@ func (a *access) run(w *window, proc string, rank int, request uintptr, asks boo
 // Put is MPI_Put.
 func Put(originAddr uintptr, originCount int, originDatatype Handle, targetRank, targetDisp, targetCount int,
 	targetDatatype, win Handle) int {
-	return transfer("MPI_Put", originAddr, originCount, originDatatype, targetRank, targetDisp, targetCount, targetDatatype,
-		win, 0, false, func(a access, b mpi.Buffer) (*mpi.Request, error) {
+	return transfer("MPI_Put", originAddr, originCount, originDatatype, targetRank, targetDisp, targetCount,
+		targetDatatype, win, 0, false, func(a access, b mpi.Buffer) (*mpi.Request, error) {
 			return nil, a.w.Put(background, b, a.target, a.disp, a.count, a.t)
 		})
 }
@@ -110,8 +111,8 @@ func Put(originAddr uintptr, originCount int, originDatatype Handle, targetRank,
 // Get is MPI_Get.
 func Get(originAddr uintptr, originCount int, originDatatype Handle, targetRank, targetDisp, targetCount int,
 	targetDatatype, win Handle) int {
-	return transfer("MPI_Get", originAddr, originCount, originDatatype, targetRank, targetDisp, targetCount, targetDatatype,
-		win, 0, false, func(a access, b mpi.Buffer) (*mpi.Request, error) {
+	return transfer("MPI_Get", originAddr, originCount, originDatatype, targetRank, targetDisp, targetCount,
+		targetDatatype, win, 0, false, func(a access, b mpi.Buffer) (*mpi.Request, error) {
 			return nil, a.w.Get(background, b, a.target, a.disp, a.count, a.t)
 		})
 }

@@ -16,8 +16,8 @@ const sharedDir = "/dev/shm"
 func makeShared(n int) (name string, remove func() error, err error) {
 	remove = func() error { return nil }
 	dir := sharedDir
-	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-		dir = ""
+	if st, err := os.Stat(dir); err != nil || !st.IsDir() || !hasRoom(dir, n) {
+		dir = "" // an access to memory that there is no room for would end the program
 	}
 	f, err := os.CreateTemp(dir, "weft-shared-")
 	if err != nil && dir != "" {
