@@ -2,16 +2,47 @@ package cbinding
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/weftstack/weft/mpi/internal/abi"
 )
 
-// An errhandler is an MPI_Errhandler. It is immutable but for its handle, which
-// MPI_Errhandler_free takes away while objects go on using it.
+// An errhandler is an MPI_Errhandler.
 type errhandler struct {
 	handle Handle
 	fn     uintptr // of the program; 0 for a predefined handler
 	what   objectKind
+
+	mu   sync.Mutex
+	refs int // how often the program may free the handle: MPI_Comm_get_errhandler returns one more
+}
+
+// get returns a handle of h that is for the program to free, which makes a new one if it has freed the
+// last (MPI-4.1, Section 9.3.4).
+func (h *errhandler) get() (Handle, error) {
+	if h.handle < maxPredefined && h.handle != 0 {
+		return h.handle, nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.refs == 0 {
+		handle, err := errhandlers.put(h)
+		if err != nil {
+			return 0, err
+		}
+		h.handle = handle
+	}
+	h.refs++
+	return h.handle, nil
+}
+
+// free takes one reference of the program away. Objects keep the handler that they have.
+func (h *errhandler) free() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.refs--; h.refs == 0 {
+		errhandlers.delete(h.handle)
+	}
 }
 
 // The predefined error handlers.
@@ -115,11 +146,10 @@ func createErrhandler(proc string, what objectKind, fn, result uintptr) int {
 		return fail(proc, nullError("errhandler"))
 	}
 	e := &errhandler{fn: fn, what: what}
-	h, err := errhandlers.put(e)
+	h, err := e.get()
 	if err != nil {
 		return fail(proc, err)
 	}
-	e.handle = h
 	setHandle(result, h)
 	return 0
 }
@@ -156,16 +186,9 @@ func getErrhandler(proc string, what objectKind, object Handle, result uintptr) 
 	if result == 0 {
 		return o.done(proc, nullError("errhandler"))
 	}
-	e := o.errhandler()
-	h := e.handle
-	if errhandlers.get(h) != e {
-		// Freed since: the program gets a handle of its own (MPI-4.1, Section 9.3.4).
-		again := *e
-		if h, err = errhandlers.put(&again); err != nil {
-			return o.done(proc, err)
-		}
-		again.handle = h
-		o.handler.Store(&again)
+	h, err := o.errhandler().get()
+	if err != nil {
+		return o.done(proc, err)
 	}
 	setHandle(result, h)
 	return 0
@@ -188,10 +211,13 @@ func ErrhandlerFree(handler uintptr) int {
 		return fail(proc, nullError("errhandler"))
 	}
 	h := *at[Handle](handler)
-	if _, err := errhandlerOf(h); err != nil {
+	e, err := errhandlerOf(h)
+	if err != nil {
 		return fail(proc, err)
 	}
-	errhandlers.delete(h) // predefined ones stay
+	if h >= maxPredefined { // the others stay
+		e.free()
+	}
 	setHandle(handler, abi.ErrhandlerNull)
 	return 0
 }

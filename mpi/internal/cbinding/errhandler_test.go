@@ -22,6 +22,11 @@ func TestErrorHandlersOfC(t *testing.T) {
 	must(t, CommDup(abi.CommWorld, addr(&b.handle)))
 	c := b.handle
 	must(t, CommSetErrhandler(c, e))
+	must(t, CommGetErrhandler(c, addr(&b.handle)))
+	if b.handle != e {
+		t.Errorf("handler %#x, want %#x", b.handle, e)
+	}
+	must(t, b.free(ErrhandlerFree, e)) // the one that was got
 	must(t, b.free(ErrhandlerFree, e))
 	if b.handle != abi.ErrhandlerNull {
 		t.Errorf("freed handle %#x", b.handle)
