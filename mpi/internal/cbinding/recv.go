@@ -16,10 +16,9 @@ func recv(buf uintptr, count int, datatype Handle, source, tag int, comm Handle)
 	if m.c, err = commOf(comm); err != nil {
 		return m, err
 	}
-	if m.b, err = bufferOf(buf, count, datatype); err != nil {
-		return m, err
+	if err = m.from(source, tag); err == nil {
+		m.b, err = messageBuffer(buf, count, datatype, m.source)
 	}
-	err = m.from(source, tag)
 	return m, err
 }
 

@@ -1,6 +1,8 @@
 package cbinding
 
 import (
+	"math"
+	"math/bits"
 	"testing"
 
 	"github.com/weftstack/weft/internal/testenv"
@@ -178,7 +180,7 @@ func TestErrorsInStatuses(t *testing.T) {
 		b.pair(t, 0, 1, 1)
 		must(t, Irecv(addr(&b.in), 1, abi.Int32T, 0, 2, abi.CommSelf, b.req(2)))
 		must(t, Isend(addr(&b.out), 8, abi.Int32T, 0, 2, abi.CommSelf, b.req(3)))
-		code := 0
+		var code int
 		switch call {
 		case "Waitall":
 			code = Waitall(4, b.req(0), addr(&b.statuses))
@@ -284,7 +286,7 @@ func TestGeneralizedRequests(t *testing.T) {
 		}
 		must(t, StatusSetElements(status, abi.Int32T, 6))
 		must(t, StatusSetSource(status, 3))
-		return int(StatusSetTag(status, 8))
+		return StatusSetTag(status, 8)
 	}
 	CallGrequestFree = func(fn, extra uintptr) int { freed++; return 0 }
 	CallGrequestCancel = func(fn, extra uintptr, complete bool) int { canceled++; return 0 }
@@ -364,12 +366,17 @@ func TestStatuses(t *testing.T) {
 				tt.elements)
 		}
 	}
-	must(t, StatusSetElementsX(s, abi.Double, 1<<40))
-	must(t, GetElementsX(s, abi.Double, addr(&b.long)))
-	must(t, GetCount(s, abi.Double, addr(&b.n), false))
-	if b.long != 1<<40 || b.n != abi.Undefined {
-		t.Errorf("%d elements, count %d", b.long, b.n)
+	if bits.UintSize == 64 {
+		for _, n := range []int64{1 << 40, 0x7654321ff1234567 / 8} {
+			must(t, StatusSetElementsX(s, abi.Double, int(n)))
+			must(t, GetElementsX(s, abi.Double, addr(&b.long)))
+			must(t, GetCount(s, abi.Double, addr(&b.n), false))
+			if b.long != n || b.n != abi.Undefined {
+				t.Errorf("%d elements, count %d", b.long, b.n)
+			}
+		}
 	}
+	wantError(t, StatusSetElementsX(s, abi.Double, math.MaxInt/4), abi.ErrCount, "elements")
 	wantError(t, StatusSetElements(s, abi.Double, -1), abi.ErrCount, "count -1")
 	wantError(t, GetCount(s, abi.DatatypeNull, addr(&b.n), false), abi.ErrType, "null")
 	other := newMessageBox()

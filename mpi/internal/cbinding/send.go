@@ -2,6 +2,7 @@ package cbinding
 
 import (
 	"github.com/weftstack/weft/mpi"
+	"github.com/weftstack/weft/mpi/internal/abi"
 )
 
 // A message that a call sends: to a rank of c, with a tag.
@@ -16,14 +17,23 @@ func send(buf uintptr, count int, datatype Handle, dest, tag int, comm Handle) (
 	if m.c, err = commOf(comm); err != nil {
 		return m, err
 	}
-	if m.b, err = bufferOf(buf, count, datatype); err != nil {
-		return m, err
-	}
 	if m.rank, err = m.c.peer("dest", dest); err != nil {
 		return m, err
 	}
-	m.tag, err = tagOf("tag", tag)
+	if m.tag, err = tagOf("tag", tag); err != nil {
+		return m, err
+	}
+	m.b, err = messageBuffer(buf, count, datatype, m.rank)
 	return m, err
+}
+
+// messageBuffer is bufferOf of a message to or from a rank. One of no items, to or from nobody, needs no
+// datatype.
+func messageBuffer(buf uintptr, count int, datatype Handle, rank int) (mpi.Buffer, error) {
+	if datatype == abi.DatatypeNull && count == 0 && rank == mpi.ProcNull {
+		return mpi.Buffer{}, nil
+	}
+	return bufferOf(buf, count, datatype)
 }
 
 // object returns the communicator as an object; nil if there is none, and MPI_COMM_SELF stands for it.

@@ -2,6 +2,8 @@ package datatype
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 	"reflect"
 
 	"github.com/weftstack/weft/mpi/internal/mpierr"
@@ -172,6 +174,8 @@ func (t *Type) ElementsSize(n int) (int, bool) {
 	if n < 0 || each == 0 {
 		return 0, n == 0
 	}
-	size, ok := Mul(n/each, t.size)
-	return size + t.sig.first(n%each), ok
+	// A status may have any length that fits an int, also one that no message has.
+	hi, size := bits.Mul64(uint64(n/each), uint64(t.size))
+	size, more := bits.Add64(size, uint64(t.sig.first(n%each)), 0)
+	return int(size), hi == 0 && more == 0 && size <= math.MaxInt
 }
