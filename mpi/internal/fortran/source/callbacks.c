@@ -3,17 +3,28 @@
 #include "fortran.h"
 #include <pthread.h>
 
+/* A callback gets a copy of extra_state, because the variable that MPI_Grequest_start
+ * had may be gone. But if a callback changes it, the variable follows: programs that do
+ * so look at it, as with MPIs that keep its address only. */
 struct grequest {
     void (*query)(MPI_Aint *extra, MPI_Status *status, int *ierror);
     void (*free)(MPI_Aint *extra, int *ierror);
     void (*cancel)(MPI_Aint *extra, int *complete, int *ierror);
-    MPI_Aint extra;
+    MPI_Aint extra, *variable;
 };
+
+/* followed ends a callback. before is what extra_state was. */
+static void followed(struct grequest *g, MPI_Aint before) {
+    if (g->extra != before)
+        *g->variable = g->extra;
+}
 
 static int query_grequest(void *state, MPI_Status *status) {
     struct grequest *g = state;
     int ierror = MPI_SUCCESS;
+    MPI_Aint before = g->extra;
     g->query(&g->extra, status, &ierror);
+    followed(g, before);
     return ierror;
 }
 
@@ -21,7 +32,9 @@ static int query_grequest(void *state, MPI_Status *status) {
 static int free_grequest(void *state) {
     struct grequest *g = state;
     int ierror = MPI_SUCCESS;
+    MPI_Aint before = g->extra;
     g->free(&g->extra, &ierror);
+    followed(g, before);
     free(g);
     return ierror;
 }
@@ -29,7 +42,9 @@ static int free_grequest(void *state) {
 static int cancel_grequest(void *state, int complete) {
     struct grequest *g = state;
     int ierror = MPI_SUCCESS;
+    MPI_Aint before = g->extra;
     g->cancel(&g->extra, &complete, &ierror);
+    followed(g, before);
     return ierror;
 }
 
@@ -37,7 +52,7 @@ void pmpi_grequest_start_(void *query, void *release, void *cancel, MPI_Aint *ex
     struct grequest *g = malloc(sizeof *g);
     int e = MPI_ERR_NO_MEM;
     if (g != NULL) {
-        *g = (struct grequest){query, release, cancel, *extra};
+        *g = (struct grequest){query, release, cancel, *extra, extra};
         MPI_Request r = MPI_REQUEST_NULL;
         e = PMPI_Grequest_start(query_grequest, free_grequest, cancel_grequest, g, &r);
         if (e == MPI_SUCCESS)
