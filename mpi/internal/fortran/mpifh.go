@@ -58,8 +58,10 @@ func constants() []constant {
 		}
 		all = append(all, v)
 	}
-	// The kinds come first, because they are the types of others.
-	var kinds, others []constant
+	// The kinds come first, because they are the types of others. That of INTEGER is
+	// the compiler's, so the ABI does not have it.
+	kinds := []constant{{name: "MPI_INTEGER_KIND", value: "4", ftype: "INTEGER"}}
+	var others []constant
 	for _, c := range all {
 		if strings.HasSuffix(c.name, "_KIND") {
 			kinds = append(kinds, c)

@@ -45,7 +45,7 @@ func TestIncludeHasAllConstantsOfFortran(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"PARAMETER (MPI_COMM_WORLD=257)", "PARAMETER (MPI_STATUS_SIZE=8)",
-		"PARAMETER (MPI_ADDRESS_KIND=8)", "INTEGER(KIND=MPI_OFFSET_KIND) MPI_DISPLACEMENT_CURRENT"} {
+		"PARAMETER (MPI_ADDRESS_KIND=8)", "PARAMETER (MPI_INTEGER_KIND=4)", "INTEGER(KIND=MPI_OFFSET_KIND) MPI_DISPLACEMENT_CURRENT"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("mpif.h has no %q", want)
 		}
