@@ -38,10 +38,11 @@ int weft_call_delete_attr(uintptr_t fn, uintptr_t object, int keyval, uintptr_t 
 	return ((MPI_Comm_delete_attr_function *)fn)((MPI_Comm)object, keyval, (void *)value, (void *)extra);
 }
 
-void weft_call_errhandler(uintptr_t fn, uintptr_t object, int code)
+int weft_call_errhandler(uintptr_t fn, uintptr_t object, int code)
 {
 	MPI_Comm handle = (MPI_Comm)object;
 	((MPI_Comm_errhandler_function *)fn)(&handle, &code);
+	return code;
 }
 
 int weft_call_grequest_query(uintptr_t fn, uintptr_t extra, uintptr_t status)

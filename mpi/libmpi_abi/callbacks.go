@@ -34,8 +34,8 @@ func init() {
 	cbinding.CallDeleteAttr = func(fn uintptr, object cbinding.Handle, keyval int, value, extra uintptr) int {
 		return int(C.weft_call_delete_attr(address(fn), handle(object), C.int(keyval), address(value), address(extra)))
 	}
-	cbinding.CallErrhandler = func(fn uintptr, object cbinding.Handle, code int) {
-		C.weft_call_errhandler(address(fn), handle(object), C.int(code))
+	cbinding.CallErrhandler = func(fn uintptr, object cbinding.Handle, code int) int {
+		return int(C.weft_call_errhandler(address(fn), handle(object), C.int(code)))
 	}
 	cbinding.CallGrequestQuery = func(fn, extra, status uintptr) int {
 		return int(C.weft_call_grequest_query(address(fn), address(extra), address(status)))

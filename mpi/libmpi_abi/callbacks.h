@@ -8,7 +8,7 @@
 void weft_call_user_op(uintptr_t fn, uintptr_t in, uintptr_t inout, int64_t count, uintptr_t datatype, int large);
 int weft_call_copy_attr(uintptr_t fn, uintptr_t object, int keyval, uintptr_t extra, uintptr_t in, uintptr_t *out, int *flag);
 int weft_call_delete_attr(uintptr_t fn, uintptr_t object, int keyval, uintptr_t value, uintptr_t extra);
-void weft_call_errhandler(uintptr_t fn, uintptr_t object, int code);
+int weft_call_errhandler(uintptr_t fn, uintptr_t object, int code);
 int weft_call_grequest_query(uintptr_t fn, uintptr_t extra, uintptr_t status);
 int weft_call_grequest_free(uintptr_t fn, uintptr_t extra);
 int weft_call_grequest_cancel(uintptr_t fn, uintptr_t extra, int complete);

@@ -23,7 +23,7 @@ var starts = map[string]bool{"GrequestStart": true, "BufferIflush": true}
 // a bad handle it returns an error.
 func TestBadInput(t *testing.T) {
 	returning(t)
-	CallErrhandler = func(uintptr, Handle, int) {}
+	CallErrhandler = func(_ uintptr, _ Handle, code int) int { return code }
 	CallCopyAttr = func(fn uintptr, object Handle, keyval int, extra, in uintptr) (uintptr, bool, int) {
 		return 0, false, 0
 	}

@@ -14,8 +14,9 @@ var (
 	// CallDeleteAttr calls an attribute delete function.
 	CallDeleteAttr func(fn uintptr, object Handle, keyval int, value, extra uintptr) (code int)
 
-	// CallErrhandler calls an error handler function of a communicator, window, file or session.
-	CallErrhandler func(fn uintptr, object Handle, code int)
+	// CallErrhandler calls an error handler function of a communicator, window, file or session. It
+	// returns the code as the function leaves it.
+	CallErrhandler func(fn uintptr, object Handle, code int) int
 
 	// CallGrequestQuery calls the query function of a generalized request with a status to fill.
 	CallGrequestQuery func(fn, extra, status uintptr) (code int)

@@ -94,14 +94,16 @@ func (o *object) String() string {
 	return fmt.Sprintf("%s %#x", k.name, uintptr(o.handle))
 }
 
-// call handles an error of o.
-func (h *errhandler) call(o *object, code int, message string) {
+// call handles an error of o. It returns the code that the call with the error returns: a function of
+// the program gets a pointer to the code, and may change it.
+func (h *errhandler) call(o *object, code int, message string) int {
 	switch {
 	case h.fn != 0:
-		CallErrhandler(h.fn, o.handle, code)
+		return CallErrhandler(h.fn, o.handle, code)
 	case h != errorsReturn:
 		o.die(code, message)
 	}
+	return code
 }
 
 // objectOf returns the object of a handle of a kind.

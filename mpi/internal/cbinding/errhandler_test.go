@@ -12,8 +12,9 @@ import (
 func TestErrorHandlersOfC(t *testing.T) {
 	returning(t)
 	var calls []string
-	CallErrhandler = func(fn uintptr, object Handle, code int) {
+	CallErrhandler = func(fn uintptr, object Handle, code int) int {
 		calls = append(calls, fmt.Sprintf("%#x %d", fn, code))
+		return code
 	}
 	defer func() { CallErrhandler = nil }()
 	b := newBox()

@@ -93,7 +93,7 @@ var lastMessages struct {
 	text [len(classTexts)]string
 }
 
-// raise gives err to the error handler of o and returns its code.
+// raise gives err to the error handler of o and returns its code, or what the handler makes of that.
 func (o *object) raise(proc string, err error) int {
 	code := codeOf(err)
 	message := proc + ": " + err.Error()
@@ -102,8 +102,7 @@ func (o *object) raise(proc string, err error) int {
 		lastMessages.text[code] = message
 		lastMessages.Unlock()
 	}
-	o.errhandler().call(o, code, message)
-	return code
+	return o.errhandler().call(o, code, message)
 }
 
 // errhandler returns the handler of o.
