@@ -121,7 +121,7 @@ func TestFileErrorsOfC(t *testing.T) {
 	must(t, FileReadAtAllEnd(f.handle, mem, abi.StatusIgnore))
 	wantError(t, FileSetView(f.handle, -1, abi.Int, abi.Int, cstring("native"), abi.InfoNull), abi.ErrArg, "")
 	wantError(t, FileSetView(f.handle, 0, abi.Int, abi.Int, cstring("esperanto"), abi.InfoNull), abi.ErrUnsupportedDatarep, "esperanto")
-	wantError(t, FileSetView(f.handle, 0, abi.Int, abi.Char, cstring("native"), abi.InfoNull), abi.ErrArg, "")
+	wantError(t, FileSetView(f.handle, 0, abi.Int, abi.Char, cstring("native"), abi.InfoNull), abi.ErrIo, "")
 	wantError(t, FileSetView(f.handle, 0, abi.DatatypeNull, abi.Char, cstring("native"), abi.InfoNull), abi.ErrType, "")
 	wantError(t, FileGetSize(f.handle, 0), abi.ErrArg, "NULL")
 	old := f.handle

@@ -127,7 +127,7 @@ func (v *View) setTile(t *datatype.Type, scale func(int) (int64, bool), writable
 		if k := len(v.tile) - 1; k >= 0 {
 			last := &v.tile[k]
 			switch end := last.off + last.n; {
-			case o < end-v.unit: // where the last element begins
+			case o < last.off:
 				return fmt.Errorf("%w: displacements of the filetype decrease", mpierr.ErrView)
 			case o < end:
 				v.unordered = true
