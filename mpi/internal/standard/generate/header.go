@@ -64,7 +64,7 @@ typedef struct MPI_F08_status {
 			}
 		}
 	}
-	b.WriteString("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n")
+	b.WriteString(removed + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n")
 	return []byte(b.String()), nil
 }
 
