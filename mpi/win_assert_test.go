@@ -258,3 +258,28 @@ func BenchmarkWinLock(b *testing.B) {
 		}
 	}
 }
+
+// TestFenceAfterUnlock promises that nothing precedes a fence, after an epoch of its own: its operations are complete,
+// and releasing the lock is none.
+func TestFenceAfterUnlock(t *testing.T) {
+	eachTransport(t, 2, func(ctx context.Context, c *Comm) error {
+		w, err := WinAllocate[int32](ctx, c, 4)
+		if err != nil {
+			return err
+		}
+		for range 20 {
+			if err := errors.Join(
+				w.Lock(ctx, LockExclusive, 1-c.Rank()),
+				w.Accumulate(ctx, []int32{1}, 1-c.Rank(), 0, Sum),
+				w.Unlock(ctx, 1-c.Rank()),
+				w.Fence(ctx, AssertNoPrecede),
+			); err != nil {
+				return err
+			}
+		}
+		if w.Buf()[0] != 20 {
+			return fmt.Errorf("%d updates", w.Buf()[0])
+		}
+		return w.Free(ctx)
+	})
+}

@@ -151,3 +151,41 @@ func TestWinEngineAttachedIsBounded(t *testing.T) {
 		return w.Free(ctx)
 	})
 }
+
+// TestWinEngineAcross accesses memory that was attached as two buffers, one behind the other.
+func TestWinEngineAcross(t *testing.T) {
+	eachTransport(t, 2, func(ctx context.Context, c *Comm) error {
+		w, _, err := engineWindow(ctx, c, rma.Config{Unit: 1, Dynamic: true, Address: true, Messages: true})
+		if err != nil {
+			return err
+		}
+		all := rma.AlignedBytes(300, 64)
+		at := make([]int, 2)
+		for _, b := range [][]byte{all[100:200:200], all[:100:100], all[250:]} {
+			disp, err := w.Attach(b)
+			if err != nil {
+				return err
+			}
+			if len(b) == 100 { // the last of them is the first in memory
+				if err := Allgather(ctx, c, []int{disp}, at); err != nil {
+					return err
+				}
+			}
+		}
+		peer := 1 - c.Rank()
+		src, got := bytes.Repeat([]byte{7}, 150), make([]byte, 150)
+		if err := errors.Join(w.Put(ctx, src, peer, at[peer]+20), w.Get(ctx, got, peer, at[peer]+20), w.Fence(ctx, 0)); err != nil {
+			return err
+		}
+		if !bytes.Equal(got, src) || !bytes.Equal(all[20:170], src) || all[19] != 0 || all[170] != 0 {
+			return fmt.Errorf("the memory is %v, got %v", all, got)
+		}
+		for _, disp := range []int{60, 199, 200, 201} { // there is nothing from 200 to 250
+			err := errors.Join(w.Put(ctx, src, peer, at[peer]+disp), w.Flush(ctx, peer))
+			if !errors.Is(err, ErrRange) {
+				return fmt.Errorf("at %d: %v", disp, err)
+			}
+		}
+		return w.Free(ctx)
+	})
+}

@@ -168,6 +168,36 @@ func TestWindow(t *testing.T) {
 	})
 }
 
+// TestWindowWithoutData updates by items without data: their datatypes may be any.
+func TestWindowWithoutData(t *testing.T) {
+	i32, f64 := MustType(NamedType("MPI_INT")), MustType(NamedType("MPI_DOUBLE"))
+	none := MustType(TypeContiguous(0, i32))
+	eachWindow(t, 2, 8, func(ctx context.Context, c *Comm, w *Window, at []int, mem []byte) error {
+		to := 1 - c.Rank()
+		var x [1]float64
+		nothing, one := Items(x[:0], 0, f64), Elements(x[:])
+		return errors.Join(
+			w.Fence(ctx),
+			w.Accumulate(ctx, nothing, to, at[to], 5, none, OpSum),
+			w.Accumulate(ctx, nothing, to, at[to], 0, i32, OpBand),
+			w.GetAccumulate(ctx, Items(x[:], 3, none), nothing, to, at[to], 0, f64, OpSum),
+			w.GetAccumulate(ctx, one, nothing, to, at[to], 0, i32, OpNoOp),
+			w.Fence(ctx),
+			unwanted(w.Accumulate(ctx, one, to, at[to], 5, none, OpSum)),
+			unwanted(w.GetAccumulate(ctx, nothing, one, to, at[to], 0, f64, OpSum)),
+			unwanted(w.GetAccumulate(ctx, one, nothing, to, at[to], 1, f64, OpNoOp)),
+		)
+	})
+}
+
+// unwanted returns an error if an update with items of different lengths has returned none.
+func unwanted(err error) error {
+	if errors.Is(err, ErrCount) || errors.Is(err, ErrTypeMismatch) {
+		return nil
+	}
+	return fmt.Errorf("items of different lengths: %w", err)
+}
+
 // TestWindowShared stores to the memory of another rank directly.
 func TestWindowShared(t *testing.T) {
 	eachWindow(t, 2, 1, func(ctx context.Context, c *Comm, w *Window, _ []int, mem []byte) error {

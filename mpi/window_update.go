@@ -68,6 +68,14 @@ func (w *Window) update(
 		}
 		old = &result.items
 	}
+	if tcount >= 0 && tcount*ttype.typ().Size() == 0 && ttype != nil {
+		// Items without data may be of any type.
+		from := origin.items
+		if old != nil && (from.Len() == 0 || o.code == op.CodeNoOp) {
+			from = *old
+		}
+		return w.rma.PutItems(ctx, from, target, disp, tcount, ttype.typ())
+	}
 	e, red, err := w.elemFor(ttype, o)
 	if err != nil {
 		return err

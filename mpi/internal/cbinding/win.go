@@ -64,6 +64,17 @@ func winComm(comm, hints Handle, size, unit int, win uintptr) (*communicator, []
 	return c, []mpi.WinOption{mpi.WithInfo(list)}, err
 }
 
+// doneWin ends a call that makes a window: if it has failed, the handle at p is the null handle.
+func (c *communicator) doneWin(proc string, p uintptr, err error) int {
+	if err != nil && p != 0 {
+		setHandle(p, abi.WinNull)
+	}
+	if c == nil {
+		return fail(proc, err)
+	}
+	return c.done(proc, err)
+}
+
 // newWin stores the handle of a window at p.
 func (c *communicator) newWin(p uintptr, w *mpi.Window) (*window, error) {
 	o := &window{Window: w, session: c.session, flavor: winFlavors[w.Flavor()], model: abi.WinUnified,
@@ -94,13 +105,13 @@ func WinCreate(base uintptr, size, dispUnit int, info, comm Handle, win uintptr)
 	const proc = "MPI_Win_create"
 	c, opts, err := winComm(comm, info, size, dispUnit, win)
 	if c == nil {
-		return fail(proc, err)
+		return c.doneWin(proc, win, err)
 	}
 	if err == nil && size > 0 && base < lowestAddress {
 		err = argError(abi.ErrBase, "base", base, "is no address")
 	}
 	if err != nil {
-		return c.done(proc, err)
+		return c.doneWin(proc, win, err)
 	}
 	w, err := mpi.WindowCreate(background, c.Comm, array[byte](base, size), dispUnit, opts...)
 	if err == nil {
@@ -109,7 +120,7 @@ func WinCreate(base uintptr, size, dispUnit int, info, comm Handle, win uintptr)
 			o.base = base
 		}
 	}
-	return c.done(proc, infoError(err))
+	return c.doneWin(proc, win, infoError(err))
 }
 
 // WinAllocate is MPI_Win_allocate.
@@ -117,19 +128,19 @@ func WinAllocate(size, dispUnit int, info, comm Handle, baseptr, win uintptr) in
 	const proc = "MPI_Win_allocate"
 	c, opts, err := winComm(comm, info, size, dispUnit, win)
 	if c == nil {
-		return fail(proc, err)
+		return c.doneWin(proc, win, err)
 	}
 	if err == nil {
 		err = out("baseptr", baseptr)
 	}
 	if err != nil {
-		return c.done(proc, err)
+		return c.doneWin(proc, win, err)
 	}
 	w, err := mpi.WindowAllocate(background, c.Comm, size, dispUnit, opts...)
 	if err == nil {
 		err = c.newWinAt(win, baseptr, w)
 	}
-	return c.done(proc, infoError(err))
+	return c.doneWin(proc, win, infoError(err))
 }
 
 // newWinAt is newWin that stores the address of the memory, too.
@@ -146,13 +157,13 @@ func WinAllocateShared(size, dispUnit int, info, comm Handle, baseptr, win uintp
 	const proc = "MPI_Win_allocate_shared"
 	c, opts, err := winComm(comm, info, size, dispUnit, win)
 	if c == nil {
-		return fail(proc, err)
+		return c.doneWin(proc, win, err)
 	}
 	if err == nil {
 		err = out("baseptr", baseptr)
 	}
 	if err != nil {
-		return c.done(proc, err)
+		return c.doneWin(proc, win, err)
 	}
 	w, err := mpi.WindowAllocateShared(background, c.Comm, size, dispUnit, opts...)
 	if err == nil {
@@ -160,7 +171,7 @@ func WinAllocateShared(size, dispUnit int, info, comm Handle, baseptr, win uintp
 	} else if errors.Is(err, mpi.ErrWindow) {
 		err = withClass(err, abi.ErrRmaShared)
 	}
-	return c.done(proc, infoError(err))
+	return c.doneWin(proc, win, infoError(err))
 }
 
 // WinCreateDynamic is MPI_Win_create_dynamic.
@@ -168,16 +179,16 @@ func WinCreateDynamic(info, comm Handle, win uintptr) int {
 	const proc = "MPI_Win_create_dynamic"
 	c, opts, err := winComm(comm, info, 0, 1, win)
 	if c == nil {
-		return fail(proc, err)
+		return c.doneWin(proc, win, err)
 	}
 	if err != nil {
-		return c.done(proc, err)
+		return c.doneWin(proc, win, err)
 	}
 	w, err := mpi.WindowCreateDynamic(background, c.Comm, opts...)
 	if err == nil {
 		_, err = c.newWin(win, w)
 	}
-	return c.done(proc, infoError(err))
+	return c.doneWin(proc, win, infoError(err))
 }
 
 // dynamic returns the error of a window that memory cannot be attached to.

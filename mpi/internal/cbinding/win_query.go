@@ -111,6 +111,9 @@ func WinSetName(win Handle, name uintptr) int {
 
 // WinGetName is MPI_Win_get_name.
 func WinGetName(win Handle, name, resultlen uintptr) int {
+	if win == abi.WinNull { // has a predefined name, as MPI_COMM_NULL (MPI-4.1, Section 7.8)
+		return fail("MPI_Win_get_name", setStr(name, resultlen, "MPI_WIN_NULL", abi.MaxObjectName))
+	}
 	w, err := winOf(win)
 	if err != nil {
 		return fail("MPI_Win_get_name", err)

@@ -51,7 +51,12 @@ func For(code Code, t *datatype.Type) (Reducer, error) {
 		return NoOp{}, nil
 	}
 	if n := t.Named(); n != nil {
-		if code < Codes && takes(code, n.Group) {
+		group := n.Group
+		if n.Name == "MPI_CHAR" {
+			// Not among the types of Section 6.9.2, but programs reduce it, and other implementations let them.
+			group = datatype.GroupCInteger
+		}
+		if code < Codes && takes(code, group) {
 			if red := tableOf(n)[code]; red != nil {
 				return red, nil
 			}

@@ -46,7 +46,11 @@ func TestFor(t *testing.T) {
 	}
 	for _, n := range datatype.Predefined() {
 		for code := range Codes {
-			ok := slices.Contains(want[n.Group], code) || code == CodeReplace || code == CodeNoOp
+			group := n.Group
+			if n.Name == "MPI_CHAR" { // as other implementations take it
+				group = datatype.GroupCInteger
+			}
+			ok := slices.Contains(want[group], code) || code == CodeReplace || code == CodeNoOp
 			red, err := For(code, n.Type)
 			switch {
 			case ok && (err != nil || red.Code() != code || red.Name() != code.String()):

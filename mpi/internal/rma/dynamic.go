@@ -163,10 +163,33 @@ func (w *Window) at(off, n uint64) ([]byte, bool) {
 	}
 	a := d.attached[i]
 	from := int(off) - a.at
-	if from > len(a.mem) || int(n) > len(a.mem)-from {
+	if from > len(a.mem) {
 		return nil, false
 	}
-	return a.mem[from : from+int(n)], true
+	if int(n) <= len(a.mem)-from {
+		return a.mem[from : from+int(n)], true
+	}
+	return d.across(i, from, int(n))
+}
+
+// across returns n bytes that begin in an attached buffer and end in another one: they may if the buffers follow one
+// another in the memory of the process. d.mu is held.
+func (d *dynamicMem) across(i, from, n int) ([]byte, bool) {
+	if !d.process {
+		return nil, false
+	}
+	first := d.attached[i]
+	end := first.at + len(first.mem)
+	for i++; end < first.at+from+n; i++ {
+		if i >= len(d.attached) || d.attached[i].at != end {
+			return nil, false
+		}
+		end += len(d.attached[i].mem)
+	}
+	if len(first.mem) == from { // its last byte is not asked for
+		return nil, false
+	}
+	return unsafe.Slice(&first.mem[from], n), true
 }
 
 // ownAt is at for the caller's operations on its own memory.

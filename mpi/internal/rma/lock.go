@@ -73,6 +73,13 @@ func (w *Window) Unlock(ctx context.Context, target int) error {
 	return err
 }
 
+// proveReleases makes the next flush prove that the target has performed all releases of locks.
+func (t *targetState) proveReleases() {
+	t.mu.Lock()
+	t.unsure = t.unsure || t.released
+	t.mu.Unlock()
+}
+
 func (t *targetState) unlocked() {
 	t.mu.Lock()
 	t.locked = false

@@ -197,7 +197,11 @@ func (w *Window) tell(ctx context.Context, target int, h amHeader, data []byte) 
 		}
 	}
 	t.mu.Lock()
-	t.unsure = true
+	if h.kind == amUnlock { // completes nothing
+		t.released = true
+	} else {
+		t.unsure = true
+	}
 	if h.update() {
 		t.updates++
 	}

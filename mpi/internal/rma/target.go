@@ -25,19 +25,21 @@ type targetState struct {
 	// posts counts the Posts of the target that a failed Start has received and the next one uses.
 	posts atomic.Int32
 
-	mu      sync.Mutex    // guards what follows
-	locked  bool          // the origin holds a lock there
-	trusted bool          // the lock was taken with AssertNoCheck: the target does not know of it
-	unsure  bool          // active messages were sent since the last flush request
-	updates uint64        // number of updates sent in messages
-	proved  uint64        // number of those that are known to be performed
-	sends   []Request     // bulk data being sent from the buffers of operations
-	results []result      // answers of operations
-	unpack  []unpack      // where parts of answers are stored when there are no results any more
-	proof   *result       // answer to the last flush request
-	conn    *rdmadev.Conn // where the last operations were posted
-	last    uint64        // number of the last one
-	err     error         // first error not yet reported
+	mu      sync.Mutex // guards what follows
+	locked  bool       // the origin holds a lock there
+	trusted bool       // the lock was taken with AssertNoCheck: the target does not know of it
+	unsure  bool       // active messages but those that release locks were sent since the last flush request
+	// released is true if a lock was released since the last flush request.
+	released bool
+	updates  uint64        // number of updates sent in messages
+	proved   uint64        // number of those that are known to be performed
+	sends    []Request     // bulk data being sent from the buffers of operations
+	results  []result      // answers of operations
+	unpack   []unpack      // where parts of answers are stored when there are no results any more
+	proof    *result       // answer to the last flush request
+	conn     *rdmadev.Conn // where the last operations were posted
+	last     uint64        // number of the last one
+	err      error         // first error not yet reported
 }
 
 // unpack is packed data for items with gaps.
@@ -145,7 +147,7 @@ func (t *targetState) startFlush(ctx context.Context, w *Window) error {
 	if ask {
 		p := &result{want: 1, upTo: t.updates}
 		if p.r, err = w.c.Irecv(p.code[:], t.rank, answerTag(num)); err == nil {
-			t.proof, t.unsure = p, false
+			t.proof, t.unsure, t.released = p, false, false
 		} else if t.err == nil {
 			t.err = err
 		}

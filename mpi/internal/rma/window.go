@@ -225,6 +225,9 @@ func (w *Window) Free(ctx context.Context) error {
 	if err := w.Usable(); err != nil {
 		return err
 	}
+	for rank := range w.to {
+		w.to[rank].proveReleases()
+	}
 	err := w.Fence(ctx, 0)
 	if !w.freed.CompareAndSwap(false, true) {
 		return err
