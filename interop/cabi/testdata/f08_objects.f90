@@ -47,6 +47,7 @@ contains
         integer(MPI_ADDRESS_KIND) :: extra_state
         integer :: ierror
         if (extra_state == 5) frees = frees + 1
+        extra_state = -1
         ierror = MPI_SUCCESS
     end subroutine
 
@@ -66,6 +67,7 @@ program f08_objects
     integer :: rank, size, n, key, code, class, dims(2), coords(2), provided, old(MPI_STATUS_SIZE), up, down, i
     integer, allocatable :: sources(:), destinations(:), weights(:), more(:)
     integer(MPI_ADDRESS_KIND) :: value
+    integer(MPI_ADDRESS_KIND), volatile :: state ! a call changes what was INTENT(IN) before
     integer(MPI_COUNT_KIND) :: large
     logical :: flag, periods(2), weighted, back(2)
     type(MPI_Status) :: status, same
@@ -135,7 +137,8 @@ program f08_objects
     call check(onerror == MPI_ERRHANDLER_NULL, "freed error handler")
 
     ! generalized requests
-    call MPI_Grequest_start(query, release, cancel, 5_MPI_ADDRESS_KIND, request)
+    state = 5
+    call MPI_Grequest_start(query, release, cancel, state, request)
     call MPI_Test(request, flag, status)
     call check(.not. flag, "generalized request is not complete")
     call MPI_Cancel(request)
@@ -143,6 +146,7 @@ program f08_objects
     call MPI_Grequest_complete(request)
     call MPI_Wait(request, status)
     call check(queries == 1 .and. frees == 1, "callbacks of a generalized request")
+    call check(state == -1, "extra state that a callback changes")
     call MPI_Get_count(status, MPI_INTEGER, n)
     call check(n == 5 .and. status%MPI_TAG == 13, "status of a generalized request")
 

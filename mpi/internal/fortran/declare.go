@@ -102,7 +102,8 @@ func (f form) attributes(q standard.Param) string {
 	_, class := f.kind(q)
 	address := q.Kind == "BUFFER" || class == standard.Status
 	switch {
-	case class == standard.Function, q.Kind == "LOGICAL_VOID", slices.Contains(q.Suppress, "f08_intent"), q.Kind == "WEIGHT" && q.Direction == "out":
+	case class == standard.Function, q.Kind == "LOGICAL_VOID", slices.Contains(q.Suppress, "f08_intent"),
+		q.Kind == "WEIGHT" && q.Direction == "out":
 		// No intent: what a special value may stand for is not defined by the call.
 	case q.Direction == "in":
 		s = ", intent(in)"

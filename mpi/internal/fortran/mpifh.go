@@ -50,7 +50,8 @@ func constants() []constant {
 			v.value = "8"
 		case c.Name == "MPI_DISPLACEMENT_CURRENT":
 			v.ftype = "INTEGER(KIND=MPI_OFFSET_KIND)"
-		case c.Fortran != "INTEGER" || !number || strings.HasPrefix(c.Name, "MPI_T_") || c.C != "int" && c.C != "" && !c.Handle():
+		case c.Fortran != "INTEGER", !number, strings.HasPrefix(c.Name, "MPI_T_"),
+			c.C != "int" && c.C != "" && !c.Handle():
 			continue // an address, a function, or only in C
 		}
 		if c.Handle() {
