@@ -38,12 +38,12 @@ func (c *Comm) GatherInit(send, recv Buffer, root int) (*Persistent, error) {
 
 // Gatherv is the function [Gatherv] of what send and recv describe (MPI_Gatherv).
 func (c *Comm) Gatherv(ctx context.Context, send, recv Buffer, counts, displs []int, root int) error {
-	return finish(c.gathervCall(ctx, CollGatherv, checkBuffers(&send, &recv), counts, displs, root))
+	return finish(c.gathervCall(ctx, CollGatherv, checkBlocked(&send, &recv, false, true), counts, displs, root))
 }
 
 // Igatherv starts [Comm.Gatherv] (MPI_Igatherv).
 func (c *Comm) Igatherv(send, recv Buffer, counts, displs []int, root int) (*Request, error) {
-	b := checkBuffers(&send, &recv)
+	b := checkBlocked(&send, &recv, false, true)
 	return start(c.gathervCall(context.Background(), CollGatherv, b, counts, displs, root))
 }
 
@@ -69,12 +69,12 @@ func (c *Comm) ScatterInit(send, recv Buffer, root int) (*Persistent, error) {
 
 // Scatterv is the function [Scatterv] of what send and recv describe (MPI_Scatterv).
 func (c *Comm) Scatterv(ctx context.Context, send, recv Buffer, counts, displs []int, root int) error {
-	return finish(c.gathervCall(ctx, CollScatterv, checkBuffers(&send, &recv), counts, displs, root))
+	return finish(c.gathervCall(ctx, CollScatterv, checkBlocked(&send, &recv, true, false), counts, displs, root))
 }
 
 // Iscatterv starts [Comm.Scatterv] (MPI_Iscatterv).
 func (c *Comm) Iscatterv(send, recv Buffer, counts, displs []int, root int) (*Request, error) {
-	b := checkBuffers(&send, &recv)
+	b := checkBlocked(&send, &recv, true, false)
 	return start(c.gathervCall(context.Background(), CollScatterv, b, counts, displs, root))
 }
 
@@ -100,12 +100,12 @@ func (c *Comm) AllgatherInit(send, recv Buffer) (*Persistent, error) {
 
 // Allgatherv is the function [Allgatherv] of what send and recv describe (MPI_Allgatherv).
 func (c *Comm) Allgatherv(ctx context.Context, send, recv Buffer, counts, displs []int) error {
-	return finish(c.allgatherCall(ctx, CollAllgatherv, checkBuffers(&send, &recv), counts, displs))
+	return finish(c.allgatherCall(ctx, CollAllgatherv, checkBlocked(&send, &recv, false, true), counts, displs))
 }
 
 // Iallgatherv starts [Comm.Allgatherv] (MPI_Iallgatherv).
 func (c *Comm) Iallgatherv(send, recv Buffer, counts, displs []int) (*Request, error) {
-	return start(c.allgatherCall(context.Background(), CollAllgatherv, checkBuffers(&send, &recv), counts, displs))
+	return start(c.allgatherCall(context.Background(), CollAllgatherv, checkBlocked(&send, &recv, false, true), counts, displs))
 }
 
 // AllgathervInit prepares [Comm.Iallgatherv] (MPI_Allgatherv_init).
@@ -132,14 +132,14 @@ func (c *Comm) AlltoallInit(send, recv Buffer) (*Persistent, error) {
 func (c *Comm) Alltoallv(
 	ctx context.Context, send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int,
 ) error {
-	return finish(c.alltoallvCall(ctx, checkBuffers(&send, &recv), scounts, sdispls, rcounts, rdispls))
+	return finish(c.alltoallvCall(ctx, checkBlocked(&send, &recv, true, true), scounts, sdispls, rcounts, rdispls))
 }
 
 // Ialltoallv starts [Comm.Alltoallv] (MPI_Ialltoallv).
 func (c *Comm) Ialltoallv(
 	send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int,
 ) (*Request, error) {
-	b := checkBuffers(&send, &recv)
+	b := checkBlocked(&send, &recv, true, true)
 	return start(c.alltoallvCall(context.Background(), b, scounts, sdispls, rcounts, rdispls))
 }
 
@@ -171,12 +171,12 @@ func (c *Comm) NeighborAllgatherInit(send, recv Buffer) (*Persistent, error) {
 // NeighborAllgatherv is the function [NeighborAllgatherv] of what send and recv describe, with the topology of c
 // (MPI_Neighbor_allgatherv). Without one it returns ErrTopology.
 func (c *Comm) NeighborAllgatherv(ctx context.Context, send, recv Buffer, counts, displs []int) error {
-	return finish(neighborAllgatherv(ctx, c.topology, checkBuffers(&send, &recv), counts, displs))
+	return finish(neighborAllgatherv(ctx, c.topology, checkBlocked(&send, &recv, false, true), counts, displs))
 }
 
 // IneighborAllgatherv starts [Comm.NeighborAllgatherv] (MPI_Ineighbor_allgatherv).
 func (c *Comm) IneighborAllgatherv(send, recv Buffer, counts, displs []int) (*Request, error) {
-	return start(neighborAllgatherv(context.Background(), c.topology, checkBuffers(&send, &recv), counts, displs))
+	return start(neighborAllgatherv(context.Background(), c.topology, checkBlocked(&send, &recv, false, true), counts, displs))
 }
 
 // NeighborAllgathervInit prepares [Comm.IneighborAllgatherv] (MPI_Neighbor_allgatherv_init).
@@ -205,7 +205,7 @@ func (c *Comm) NeighborAlltoallInit(send, recv Buffer) (*Persistent, error) {
 func (c *Comm) NeighborAlltoallv(
 	ctx context.Context, send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int,
 ) error {
-	b := checkBuffers(&send, &recv)
+	b := checkBlocked(&send, &recv, true, true)
 	return finish(neighborAlltoallv(ctx, c.topology, b, scounts, sdispls, rcounts, rdispls))
 }
 
@@ -213,7 +213,7 @@ func (c *Comm) NeighborAlltoallv(
 func (c *Comm) IneighborAlltoallv(
 	send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int,
 ) (*Request, error) {
-	b := checkBuffers(&send, &recv)
+	b := checkBlocked(&send, &recv, true, true)
 	return start(neighborAlltoallv(context.Background(), c.topology, b, scounts, sdispls, rcounts, rdispls))
 }
 

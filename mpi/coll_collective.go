@@ -31,6 +31,8 @@ type collective struct {
 	units [2]int             // bytes that counts of the send and of the receive buffer count
 	own   [2]*bufpool.Buffer // have packed copies of items with gaps; nil: there is none
 	into  *datatype.Items    // where what is received is stored; nil: the buffer is the memory itself
+	gaps  [2]*datatype.Items // of which pack packs blocks
+	from  []int              // where the blocks of RecvLayout are in the packed data of into; nil: as there
 }
 
 var collectivePool = sync.Pool{New: func() any { return new(collective) }}
@@ -77,7 +79,11 @@ func (k *collective) store() {
 	case k.into == nil || k.RecvBuf == nil:
 	case k.RecvLayout != nil:
 		for i, at := range k.RecvLayout.Displs {
-			k.into.Unpack(k.RecvBuf[at:at+k.RecvLayout.Counts[i]], at)
+			from := at
+			if k.from != nil {
+				from = k.from[i]
+			}
+			k.into.Unpack(k.RecvBuf[at:at+k.RecvLayout.Counts[i]], from)
 		}
 	default:
 		k.into.Unpack(k.RecvBuf, 0)

@@ -75,7 +75,7 @@ func neighborAllgather(ctx context.Context, t Topology, b checked) (*collective,
 func neighborAllgatherv(ctx context.Context, t Topology, b checked, counts, displs []int) (*collective, error) {
 	return prepareNeighbor(ctx, t, b, func(k *collective, out, in *neighborSide) error {
 		out.whole(len(b.send))
-		return in.given(counts, displs, k.units[1], len(b.recv))
+		return in.given(k, 1, counts, displs)
 	})
 }
 
@@ -98,10 +98,10 @@ func neighborAlltoallv(
 	ctx context.Context, t Topology, b checked, scounts, sdispls, rcounts, rdispls []int,
 ) (*collective, error) {
 	return prepareNeighbor(ctx, t, b, func(k *collective, out, in *neighborSide) error {
-		if err := out.given(scounts, sdispls, k.units[0], len(b.send)); err != nil {
+		if err := out.given(k, 0, scounts, sdispls); err != nil {
 			return err
 		}
-		return in.given(rcounts, rdispls, k.units[1], len(b.recv))
+		return in.given(k, 1, rcounts, rdispls)
 	})
 }
 
@@ -129,9 +129,14 @@ func (s *neighborSide) even(n, length int) error {
 	return nil
 }
 
-// given makes blocks as the caller says, in elements of unit bytes.
-func (s *neighborSide) given(counts, displs []int, unit, length int) error {
-	length /= unit
+// given makes blocks of one side of k as the caller says.
+func (s *neighborSide) given(k *collective, side int, counts, displs []int) error {
+	length := len(k.SendBuf)
+	if side == 1 {
+		length = len(k.RecvBuf)
+	}
+	unit := k.units[side]
+	length = k.room(side, length) / unit
 	if len(counts) != len(s.peers) || displs != nil && len(displs) != len(s.peers) {
 		return fmt.Errorf("%w: %d counts and %d displacements for %d neighbours", ErrCount, len(counts), len(displs), len(s.peers))
 	}
@@ -147,16 +152,19 @@ func (s *neighborSide) given(counts, displs []int, unit, length int) error {
 		s.count, s.at = append(s.count, n*unit), append(s.at, at*unit)
 		next = at + n
 	}
+	k.pack(side, s.count, s.at)
 	return nil
 }
 
-// layout returns the blocks, without those of ProcNull.
+// layout returns the blocks; those of ProcNull are empty.
 func (s *neighborSide) layout() *coll.Layout {
 	l := new(coll.Layout)
 	for i, peer := range s.peers {
-		if peer != ProcNull {
-			l.Counts, l.Displs = append(l.Counts, s.count[i]), append(l.Displs, s.at[i])
+		n := s.count[i]
+		if peer == ProcNull {
+			n = 0
 		}
+		l.Counts, l.Displs = append(l.Counts, n), append(l.Displs, s.at[i])
 	}
 	return l
 }

@@ -29,6 +29,7 @@ type checked struct {
 	own   [2]*bufpool.Buffer // have packed copies; nil: there is none
 	into  *datatype.Items    // where what is received is stored; nil: recv is the memory itself
 	red   op.Reducer         // of a reduction of Buffers
+	gaps  [2]*datatype.Items // of send and of recv, of which only blocks are used; nil: they are above
 }
 
 func check[T Element](send, recv []T) (b checked) {
@@ -41,6 +42,39 @@ func check[T Element](send, recv []T) (b checked) {
 // checkBuffers is check of what a call describes. Either may be the zero Buffer.
 func checkBuffers(send, recv *Buffer) checked {
 	return checkBuffersInto(send, recv, true) // what is not received stays as it was
+}
+
+// checkBlocked is checkBuffers for collectives that use only blocks of send, or of recv, which their counts
+// and displacements say: items with gaps are not packed before these are known.
+func checkBlocked(send, recv *Buffer, ofSend, ofRecv bool) (b checked) {
+	x, y := send, recv
+	var gaps [2]*datatype.Items
+	if ofSend && send.err == nil && !send.items.Dense() {
+		items := send.items
+		gaps[0], x = &items, &Buffer{}
+	}
+	if ofRecv && recv.err == nil && !recv.items.Dense() {
+		items := recv.items
+		gaps[1], y = &items, &Buffer{}
+	}
+	if b = checkBuffers(x, y); b.err == nil {
+		b.gaps = gaps
+		b.of(&send.items, &recv.items)
+	}
+	return b
+}
+
+// of stores what the items are.
+func (b *checked) of(x, y *datatype.Items) {
+	b.units = [2]int{x.Elem, y.Elem}
+	switch {
+	case x.Elem == 0 || x.Elem == y.Elem && x.Sig == y.Sig:
+		b.elem, b.sig = y.Elem, y.Sig
+	case y.Elem == 0:
+		b.elem, b.sig = x.Elem, x.Sig
+	default:
+		b.elem, b.sig = 1, datatype.SigAny
+	}
 }
 
 // checkBuffersInto is checkBuffers; keep says that not all of recv is written for sure.
@@ -59,15 +93,7 @@ func checkBuffersInto(send, recv *Buffer, keep bool) (b checked) {
 		into := *y
 		b.into = &into
 	}
-	b.units = [2]int{x.Elem, y.Elem}
-	switch {
-	case x.Elem == 0 || x.Elem == y.Elem && x.Sig == y.Sig:
-		b.elem, b.sig = y.Elem, y.Sig
-	case y.Elem == 0:
-		b.elem, b.sig = x.Elem, x.Sig
-	default:
-		b.elem = 1
-	}
+	b.of(x, y)
 	return b
 }
 
@@ -84,7 +110,7 @@ func (c *Comm) prepare(ctx context.Context, kind Coll, b checked, size int) (*co
 		return k.refuse(ErrComm)
 	}
 	k.SendBuf, k.RecvBuf, k.Elem, k.bytes, k.comm.slot = b.send, b.recv, max(b.elem, 1), size, p2p.SlotColl.Of(b.sig)
-	k.units, k.own, k.into = [2]int{k.Elem, k.Elem}, b.own, b.into
+	k.units, k.own, k.into, k.gaps = [2]int{k.Elem, k.Elem}, b.own, b.into, b.gaps
 	for i, n := range b.units {
 		if n > 0 {
 			k.units[i] = n
@@ -388,11 +414,12 @@ func (k *collective) layout(l *coll.Layout, counts, displs []int, length int) (*
 	}
 	l.Counts = slices.Grow(l.Counts[:0], k.Size)[:k.Size]
 	l.Displs = slices.Grow(l.Displs[:0], k.Size)[:k.Size]
-	unit := k.units[1]
+	side := 1
 	if l == &k.sendMem {
-		unit = k.units[0]
+		side = 0
 	}
-	room := length / unit
+	unit := k.units[side]
+	room := k.room(side, length) / unit
 	next := 0
 	for i, n := range counts {
 		at := next
@@ -405,5 +432,41 @@ func (k *collective) layout(l *coll.Layout, counts, displs []int, length int) (*
 		l.Counts[i], l.Displs[i] = n*unit, at*unit
 		next = at + n
 	}
+	k.pack(side, l.Counts, l.Displs)
 	return l, nil
+}
+
+// room returns the bytes of data of one side, or length if that has no gaps.
+func (k *collective) room(side, length int) int {
+	if items := k.gaps[side]; items != nil {
+		return items.Len()
+	}
+	return length
+}
+
+// pack packs the blocks of one side, if it has gaps: block i is counts[i] bytes at at[i] of the packed data,
+// and gets its place in the send or receive buffer.
+func (k *collective) pack(side int, counts, at []int) {
+	items := k.gaps[side]
+	if items == nil {
+		return
+	}
+	n := total(counts)
+	own := bufpool.Get(n)
+	b := own.Bytes(n)
+	k.own[side] = own
+	if side == 0 {
+		k.SendBuf = b
+	} else {
+		k.RecvBuf, k.into = b, items
+	}
+	n = 0
+	for i, count := range counts {
+		if side == 0 {
+			items.Gaps.Pack(b[n:n+count], at[i])
+		} else {
+			k.from = append(k.from, at[i])
+		}
+		at[i], n = n, n+count
+	}
 }

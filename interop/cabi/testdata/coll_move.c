@@ -1,6 +1,8 @@
 // Collectives that move data: in all forms, of items with and without gaps, in place, with counts of
 // nothing, and with blocks in any order.
 // cabi: ranks=1,2,4,8 transports=shm,sctp
+#include <sys/mman.h>
+
 #include "coll.h"
 
 enum { MOST = 8, LONG = 3000 };
@@ -250,6 +252,33 @@ static void anywhere(void)
 		CHECK(a[2 * i] == value(rank, i, 0) && a[2 * i + 1] == value(i, rank, 0), "interleaved: %d, %d", a[2 * i], a[2 * i + 1]);
 }
 
+/* Between the blocks there may be no memory at all. */
+static void hole(void)
+{
+	enum { PAGES = 1 << 16 };
+	int counts[MOST] = {2, 2}, displs[MOST] = {0, 2 * PAGES / 16};
+	char *m = mmap(NULL, 3 * PAGES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(m != MAP_FAILED, "no memory");
+	CHECK(!mprotect(m, PAGES, PROT_READ | PROT_WRITE) && !mprotect(m + 2 * PAGES, PAGES, PROT_READ | PROT_WRITE), "no memory");
+	MPI_Datatype every, wide;
+	MUST(MPI_Type_vector(2, 1, 2, MPI_INT, &every));
+	MUST(MPI_Type_create_resized(every, 0, 16, &wide));
+	MUST(MPI_Type_commit(&wide));
+	int *low = (int *)m, *high = (int *)(m + 2 * PAGES), mine[8], n = rank < 2 ? 2 : 0;
+	for (int i = 0; i < 8; i++)
+		mine[i] = 10 * rank + i;
+	MUST(MPI_Allgatherv(mine, n, wide, m, counts, displs, wide, MPI_COMM_WORLD));
+	CHECK(low[0] == 0 && low[1] == 0 && low[2] == 2 && low[4] == 4 && low[6] == 6, "from 0: %d %d", low[0], low[2]);
+	if (size > 1)
+		CHECK(high[0] == 10 && high[1] == 0 && high[6] == 16, "from 1: %d %d", high[0], high[6]);
+	memset(mine, 0, sizeof mine);
+	MUST(MPI_Scatterv(m, counts, displs, wide, mine, n, wide, 0, MPI_COMM_WORLD));
+	CHECK(n == 0 || (mine[0] == 10 * rank && mine[6] == 10 * rank + 6), "back: %d, %d", mine[0], mine[6]);
+	MUST(MPI_Type_free(&every));
+	MUST(MPI_Type_free(&wide));
+	munmap(m, 3 * PAGES);
+}
+
 /* Nonblocking ones in progress at the same time, started in the same order, done in any. */
 static void many(void)
 {
@@ -305,6 +334,7 @@ int main(int argc, char **argv)
 		}
 	large_counts();
 	anywhere();
+	hole();
 	many();
 	again();
 	MUST(MPI_Type_free(&pair));
