@@ -10,7 +10,7 @@ import (
 // mpiHeader returns mpi.h.
 func mpiHeader(string) ([]byte, error) {
 	var b strings.Builder
-	b.WriteString(header + `/* The C interface of MPI-5.0 with the layout of its application binary interface. */
+	b.WriteString("/* " + strings.TrimSpace(strings.TrimPrefix(header, "//")) + " */\n\n" + `/* The C interface of MPI-5.0 with the layout of its application binary interface. */
 #ifndef MPI_H_INCLUDED
 #define MPI_H_INCLUDED
 

@@ -4,7 +4,8 @@ package main
 // programs that were written before. They are functions of the header, not of the library: a
 // compiled program stays within the ABI.
 const removed = `
-#ifndef MPI_OMIT_REMOVED
+#if !defined(MPI_OMIT_REMOVED) && \
+	(defined(__cplusplus) || !defined(__STRICT_ANSI__) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L))
 /* Names that MPI-3.0 has removed, in terms of those that replace them. */
 typedef MPI_Comm_errhandler_function MPI_Handler_function;
 typedef MPI_Comm_errhandler_function MPI_Comm_errhandler_fn;
