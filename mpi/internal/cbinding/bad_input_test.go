@@ -113,7 +113,7 @@ func call(t *testing.T, name string, f any, h Handle, n int, p uintptr) {
 // harmless are procedures for which MPI_INFO_NULL, MPI_MESSAGE_NULL and the like, or a valid communicator
 // without more, are right.
 var harmless = map[string]bool{
-	"AbiSetFortranInfo": true, "CommCallErrhandler": true, "FileCallErrhandler": true, "Barrier": true,
+	"CommGetName": true, "AbiSetFortranInfo": true, "CommCallErrhandler": true, "FileCallErrhandler": true, "Barrier": true,
 	"OpenPort": true, "FileGetErrhandler": true, "RequestGetStatus": true, "Parrived": true, "AllocMem": true,
 	"WinGetName": true,
 }

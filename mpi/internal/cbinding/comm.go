@@ -80,6 +80,7 @@ func CommTestInter(comm Handle, flag uintptr) int {
 
 // CommGroup is MPI_Comm_group.
 func CommGroup(comm Handle, group uintptr) int {
+	nullHandle(group, abi.GroupNull)
 	c, err := commOf(comm)
 	if err != nil {
 		return fail("MPI_Comm_group", err)
@@ -110,6 +111,7 @@ func CommRemoteSize(comm Handle, size uintptr) int {
 
 // CommRemoteGroup is MPI_Comm_remote_group.
 func CommRemoteGroup(comm Handle, group uintptr) int {
+	nullHandle(group, abi.GroupNull)
 	const proc = "MPI_Comm_remote_group"
 	c, err := intercomm(comm)
 	if c == nil {
@@ -138,6 +140,9 @@ func CommSetName(comm Handle, name uintptr) int {
 // CommGetName is MPI_Comm_get_name.
 func CommGetName(comm Handle, name, resultlen uintptr) int {
 	const proc = "MPI_Comm_get_name"
+	if comm == abi.CommNull { // MPI-4.1, Section 7.8
+		return fail(proc, setStr(name, resultlen, "MPI_COMM_NULL", abi.MaxObjectName))
+	}
 	c, err := commOf(comm)
 	if err != nil {
 		return fail(proc, err)

@@ -9,6 +9,7 @@ import (
 
 // CommDup is MPI_Comm_dup.
 func CommDup(comm Handle, newcomm uintptr) int {
+	nullHandle(newcomm, abi.CommNull)
 	const proc = "MPI_Comm_dup"
 	c, err := commOf(comm)
 	if err != nil {
@@ -19,6 +20,7 @@ func CommDup(comm Handle, newcomm uintptr) int {
 
 // CommDupWithInfo is MPI_Comm_dup_with_info.
 func CommDupWithInfo(comm, info Handle, newcomm uintptr) int {
+	nullHandle(newcomm, abi.CommNull)
 	const proc = "MPI_Comm_dup_with_info"
 	c, err := commOf(comm)
 	if err != nil {
@@ -57,6 +59,7 @@ func (c *communicator) dup(p uintptr, hints mpi.Info) error {
 // CommCreate is MPI_Comm_create. Ranks of an intracommunicator may give different groups that have no
 // common members (MPI-4.1, Section 7.4.2).
 func CommCreate(comm, group Handle, newcomm uintptr) int {
+	nullHandle(newcomm, abi.CommNull)
 	const proc = "MPI_Comm_create"
 	c, err := commOf(comm)
 	if err != nil {
@@ -109,6 +112,7 @@ func (c *communicator) createSubgroups(g mpi.Group) (*mpi.Comm, error) {
 
 // CommCreateGroup is MPI_Comm_create_group.
 func CommCreateGroup(comm, group Handle, tag int, newcomm uintptr) int {
+	nullHandle(newcomm, abi.CommNull)
 	const proc = "MPI_Comm_create_group"
 	c, err := commOf(comm)
 	if err != nil {
@@ -136,6 +140,7 @@ func CommCreateGroup(comm, group Handle, tag int, newcomm uintptr) int {
 
 // CommSplit is MPI_Comm_split.
 func CommSplit(comm Handle, color, key int, newcomm uintptr) int {
+	nullHandle(newcomm, abi.CommNull)
 	const proc = "MPI_Comm_split"
 	c, err := commOf(comm)
 	if err != nil {
@@ -167,6 +172,7 @@ var splitKinds = map[int]mpi.SplitKind{
 
 // CommSplitType is MPI_Comm_split_type.
 func CommSplitType(comm Handle, splitType, key int, info Handle, newcomm uintptr) int {
+	nullHandle(newcomm, abi.CommNull)
 	const proc = "MPI_Comm_split_type"
 	c, err := commOf(comm)
 	if err != nil {
@@ -192,6 +198,7 @@ func CommSplitType(comm Handle, splitType, key int, info Handle, newcomm uintptr
 
 // IntercommCreate is MPI_Intercomm_create. peer_comm and remote_leader count at the leader.
 func IntercommCreate(localComm Handle, localLeader int, peerComm Handle, remoteLeader, tag int, newcomm uintptr) int {
+	nullHandle(newcomm, abi.CommNull)
 	const proc = "MPI_Intercomm_create"
 	c, err := commOf(localComm)
 	if err != nil {
@@ -231,6 +238,7 @@ func IntercommCreate(localComm Handle, localLeader int, peerComm Handle, remoteL
 
 // IntercommMerge is MPI_Intercomm_merge.
 func IntercommMerge(comm Handle, high int, newcomm uintptr) int {
+	nullHandle(newcomm, abi.CommNull)
 	const proc = "MPI_Intercomm_merge"
 	c, err := intercomm(comm)
 	if c == nil {

@@ -2,10 +2,12 @@ package cbinding
 
 import (
 	"github.com/weftstack/weft/mpi"
+	"github.com/weftstack/weft/mpi/internal/abi"
 )
 
 // CommIdup is MPI_Comm_idup.
 func CommIdup(comm Handle, newcomm, request uintptr) int {
+	nullHandle(newcomm, abi.CommNull)
 	const proc = "MPI_Comm_idup"
 	c, err := commOf(comm)
 	if err != nil {
@@ -16,6 +18,7 @@ func CommIdup(comm Handle, newcomm, request uintptr) int {
 
 // CommIdupWithInfo is MPI_Comm_idup_with_info.
 func CommIdupWithInfo(comm, info Handle, newcomm, request uintptr) int {
+	nullHandle(newcomm, abi.CommNull)
 	const proc = "MPI_Comm_idup_with_info"
 	c, err := commOf(comm)
 	if err != nil {

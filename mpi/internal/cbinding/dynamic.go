@@ -3,6 +3,8 @@ package cbinding
 import (
 	"errors"
 	"fmt"
+	"os/exec"
+	"strings"
 	"sync"
 
 	"github.com/weftstack/weft/mpi"
@@ -75,6 +77,7 @@ func rooted(comm Handle, root int, newcomm uintptr) (c *communicator, isRoot boo
 // CommSpawn is MPI_Comm_spawn.
 func CommSpawn(command, argv uintptr, maxprocs int, info Handle, root int, comm Handle,
 	intercomm, errcodes uintptr) int {
+	nullHandle(intercomm, abi.CommNull)
 	const proc = "MPI_Comm_spawn"
 	c, isRoot, err := rooted(comm, root, intercomm)
 	if c == nil {
@@ -97,6 +100,7 @@ func CommSpawn(command, argv uintptr, maxprocs int, info Handle, root int, comm 
 // CommSpawnMultiple is MPI_Comm_spawn_multiple.
 func CommSpawnMultiple(count int, commands, argvs, maxprocs, infos uintptr, root int, comm Handle,
 	intercomm, errcodes uintptr) int {
+	nullHandle(intercomm, abi.CommNull)
 	const proc = "MPI_Comm_spawn_multiple"
 	c, isRoot, err := rooted(comm, root, intercomm)
 	if c == nil {
@@ -120,6 +124,12 @@ func commandOf(name string, command, argv uintptr, n int, info Handle) (mpi.Comm
 	path, err := str(name, command, maxArgument)
 	if err != nil {
 		return mpi.Command{}, err
+	}
+	if _, err := exec.LookPath(path); err != nil && !strings.Contains(path, "/") {
+		// As with other launchers, the working directory is searched last.
+		if here, err := exec.LookPath("./" + path); err == nil {
+			path = here
+		}
 	}
 	args, err := strs("argv", argv, maxArgument)
 	if err != nil {
@@ -235,6 +245,7 @@ func ClosePort(port uintptr) int {
 
 // CommAccept is MPI_Comm_accept.
 func CommAccept(port uintptr, info Handle, root int, comm Handle, newcomm uintptr) int {
+	nullHandle(newcomm, abi.CommNull)
 	return meet("MPI_Comm_accept", port, info, root, comm, newcomm,
 		func(c *mpi.Comm, name string, _ mpi.Info) (*mpi.Comm, error) {
 			return c.Accept(background, name, root)
@@ -243,6 +254,7 @@ func CommAccept(port uintptr, info Handle, root int, comm Handle, newcomm uintpt
 
 // CommConnect is MPI_Comm_connect.
 func CommConnect(port uintptr, info Handle, root int, comm Handle, newcomm uintptr) int {
+	nullHandle(newcomm, abi.CommNull)
 	return meet("MPI_Comm_connect", port, info, root, comm, newcomm,
 		func(c *mpi.Comm, name string, hints mpi.Info) (*mpi.Comm, error) {
 			return c.Connect(background, name, root, hints)

@@ -125,16 +125,19 @@ func combine(proc string, group1, group2 Handle, newgroup uintptr, f func(g, h m
 
 // GroupUnion is MPI_Group_union.
 func GroupUnion(group1, group2 Handle, newgroup uintptr) int {
+	nullHandle(newgroup, abi.GroupNull)
 	return combine("MPI_Group_union", group1, group2, newgroup, mpi.Group.Union)
 }
 
 // GroupIntersection is MPI_Group_intersection.
 func GroupIntersection(group1, group2 Handle, newgroup uintptr) int {
+	nullHandle(newgroup, abi.GroupNull)
 	return combine("MPI_Group_intersection", group1, group2, newgroup, mpi.Group.Intersection)
 }
 
 // GroupDifference is MPI_Group_difference.
 func GroupDifference(group1, group2 Handle, newgroup uintptr) int {
+	nullHandle(newgroup, abi.GroupNull)
 	return combine("MPI_Group_difference", group1, group2, newgroup, mpi.Group.Difference)
 }
 
@@ -170,11 +173,13 @@ func pick(proc string, from Handle, n int, ranks, newgroup uintptr, f func(mpi.G
 
 // GroupIncl is MPI_Group_incl.
 func GroupIncl(group Handle, n int, ranks, newgroup uintptr) int {
+	nullHandle(newgroup, abi.GroupNull)
 	return pick("MPI_Group_incl", group, n, ranks, newgroup, mpi.Group.Incl)
 }
 
 // GroupExcl is MPI_Group_excl.
 func GroupExcl(group Handle, n int, ranks, newgroup uintptr) int {
+	nullHandle(newgroup, abi.GroupNull)
 	return pick("MPI_Group_excl", group, n, ranks, newgroup, mpi.Group.Excl)
 }
 
@@ -225,11 +230,13 @@ func pickRanges(proc string, from Handle, n int, ranges, newgroup uintptr,
 
 // GroupRangeIncl is MPI_Group_range_incl.
 func GroupRangeIncl(group Handle, n int, ranges, newgroup uintptr) int {
+	nullHandle(newgroup, abi.GroupNull)
 	return pickRanges("MPI_Group_range_incl", group, n, ranges, newgroup, mpi.Group.RangeIncl)
 }
 
 // GroupRangeExcl is MPI_Group_range_excl.
 func GroupRangeExcl(group Handle, n int, ranges, newgroup uintptr) int {
+	nullHandle(newgroup, abi.GroupNull)
 	return pickRanges("MPI_Group_range_excl", group, n, ranges, newgroup, mpi.Group.RangeExcl)
 }
 

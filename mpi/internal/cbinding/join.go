@@ -4,6 +4,7 @@ import "github.com/weftstack/weft/mpi/internal/abi"
 
 // CommJoin is MPI_Comm_join. The socket stays open, and as it was.
 func CommJoin(fd int, intercomm uintptr) int {
+	nullHandle(intercomm, abi.CommNull)
 	const proc = "MPI_Comm_join"
 	w, err := needWorld()
 	if err == nil {

@@ -162,6 +162,13 @@ func setFlag(p uintptr, v bool) error {
 // setHandle stores a handle at p, which is not null.
 func setHandle(p uintptr, h Handle) { *at[Handle](p) = h }
 
+// nullHandle stores the null handle where a call is to store one: that is the result if it fails.
+func nullHandle(p uintptr, null Handle) {
+	if p != 0 {
+		setHandle(p, null)
+	}
+}
+
 // handles returns the n handles at p.
 func handles(name string, p uintptr, n int) ([]Handle, error) {
 	if n > 0 && p == 0 {

@@ -54,12 +54,16 @@ func (o *object) done(proc string, err error) int {
 }
 
 // fail ends a call that has no object: MPI_COMM_SELF stands for it (MPI-4.1, Section 9.3), or before
-// MPI_Init and after MPI_Finalize the initial error handler.
+// MPI_Init and after MPI_Finalize the initial error handler. If the program has set a handler of
+// MPI_COMM_WORLD only, it is that one: before MPI-4.0 it was for such errors, and programs rely on it.
 func fail(proc string, err error) int {
 	if err == nil {
 		return 0
 	}
 	if c := comms.get(abi.CommSelf); c != nil {
+		if w := comms.get(abi.CommWorld); w != nil && c.handler.Load() == nil && w.handler.Load() != nil {
+			c = w
+		}
 		return c.raise(proc, err)
 	}
 	return outside.raise(proc, err)

@@ -3,6 +3,7 @@ package cbinding
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"github.com/weftstack/weft/mpi"
@@ -138,6 +139,18 @@ func SessionGetNthPset(session, info Handle, n int, psetLen, name uintptr) int {
 	return s.done(proc, setInt(psetLen, len(psets[n])+1, false))
 }
 
+// psetName reads the name of a process set. That of a predefined one is a URI, whose scheme and authority
+// have no case (RFC 3986, Section 6.2.2.1).
+func psetName(p uintptr) (string, error) {
+	name, err := str("pset_name", p, abi.MaxPsetNameLen)
+	for _, known := range []string{mpi.PsetWorld, mpi.PsetSelf} {
+		if strings.EqualFold(name, known) {
+			return known, err
+		}
+	}
+	return name, err
+}
+
 // SessionGetPsetInfo is MPI_Session_get_pset_info.
 func SessionGetPsetInfo(session Handle, name, info uintptr) int {
 	const proc = "MPI_Session_get_pset_info"
@@ -145,7 +158,7 @@ func SessionGetPsetInfo(session Handle, name, info uintptr) int {
 	if err != nil {
 		return fail(proc, err)
 	}
-	pset, err := str("pset_name", name, abi.MaxPsetNameLen)
+	pset, err := psetName(name)
 	if err != nil {
 		return s.done(proc, err)
 	}
@@ -159,12 +172,13 @@ func SessionGetPsetInfo(session Handle, name, info uintptr) int {
 // GroupFromSessionPset is MPI_Group_from_session_pset. For a process set that does not exist the group is
 // MPI_GROUP_NULL (MPI-4.1, Section 11.3.2).
 func GroupFromSessionPset(session Handle, name, newgroup uintptr) int {
+	nullHandle(newgroup, abi.GroupNull)
 	const proc = "MPI_Group_from_session_pset"
 	s, err := sessionOf(session)
 	if err != nil {
 		return fail(proc, err)
 	}
-	pset, err := str("pset_name", name, abi.MaxPsetNameLen)
+	pset, err := psetName(name)
 	if err == nil {
 		err = out("newgroup", newgroup)
 	}
@@ -218,6 +232,7 @@ func fromGroup(proc string, handler Handle, f func(e *errhandler) error) int {
 
 // CommCreateFromGroup is MPI_Comm_create_from_group.
 func CommCreateFromGroup(group Handle, stringtag uintptr, info, handler Handle, newcomm uintptr) int {
+	nullHandle(newcomm, abi.CommNull)
 	return fromGroup("MPI_Comm_create_from_group", handler, func(e *errhandler) error {
 		g, err := groupOf(group)
 		if err != nil {
@@ -246,6 +261,7 @@ func CommCreateFromGroup(group Handle, stringtag uintptr, info, handler Handle, 
 // IntercommCreateFromGroups is MPI_Intercomm_create_from_groups. The remote group counts at the leader.
 func IntercommCreateFromGroups(localGroup Handle, localLeader int, remoteGroup Handle, remoteLeader int,
 	stringtag uintptr, info, handler Handle, newcomm uintptr) int {
+	nullHandle(newcomm, abi.CommNull)
 	return fromGroup("MPI_Intercomm_create_from_groups", handler, func(e *errhandler) error {
 		g, err := groupOf(localGroup)
 		if err != nil {
