@@ -178,12 +178,9 @@ func (e *entry) handle(i int, q standard.Param, ctype string) {
 	default:
 		e.locals = append(e.locals, fmt.Sprintf("%s c_%s = TO_C(%s, *%s)", ctype, q.Name, ctype, q.Name))
 		e.args = append(e.args, "&c_"+q.Name)
-		back := fmt.Sprintf("*%s = TO_FORTRAN(c_%s)", q.Name, q.Name)
-		switch {
-		case q.Direction == "out":
-			e.success = append(e.success, back)
-		case q.Direction == "inout":
-			e.after = append(e.after, back)
+		// Also after an error, where C may have stored a null handle.
+		if q.Direction != "in" {
+			e.after = append(e.after, fmt.Sprintf("*%s = TO_FORTRAN(c_%s)", q.Name, q.Name))
 		}
 	}
 }

@@ -55,9 +55,8 @@ void pmpi_grequest_start_(void *query, void *release, void *cancel, MPI_Aint *ex
         *g = (struct grequest){query, release, cancel, *extra, extra};
         MPI_Request r = MPI_REQUEST_NULL;
         e = PMPI_Grequest_start(query_grequest, free_grequest, cancel_grequest, g, &r);
-        if (e == MPI_SUCCESS)
-            *request = TO_FORTRAN(r);
-        else
+        *request = TO_FORTRAN(r);
+        if (e != MPI_SUCCESS)
             free(g);
     }
     if (ierror != NULL)

@@ -40,8 +40,7 @@ void pmpi_comm_spawn_(const char *command, const char *argv, int *maxprocs, int 
     if (c_command != NULL && (none || c_argv != NULL))
         e = PMPI_Comm_spawn(c_command, c_argv, *maxprocs, TO_C(MPI_Info, *info), *root, TO_C(MPI_Comm, *comm), &c,
                             errcodes == mpi_weft_errcodes_ignore_ ? MPI_ERRCODES_IGNORE : errcodes);
-    if (e == MPI_SUCCESS)
-        *intercomm = TO_FORTRAN(c);
+    *intercomm = TO_FORTRAN(c);
     free(c_command);
     if (!none)
         free_arguments(c_argv);
@@ -73,8 +72,7 @@ void pmpi_comm_spawn_multiple_(int *count, const char *commands, const char *arg
                     : PMPI_Comm_spawn_multiple(*count, c_commands, c_argv, maxprocs, (void *)c_infos.at, *root,
                                                TO_C(MPI_Comm, *comm), &c,
                                                errcodes == mpi_weft_errcodes_ignore_ ? MPI_ERRCODES_IGNORE : errcodes);
-    if (e == MPI_SUCCESS)
-        *intercomm = TO_FORTRAN(c);
+    *intercomm = TO_FORTRAN(c);
     for (int i = 0; i < n; i++) {
         if (c_commands != NULL)
             free(c_commands[i]);
