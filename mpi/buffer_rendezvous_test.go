@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestGapsByRendezvous sends long items with gaps by all methods of rendezvous, in runs so long that the
-// system fills them by itself and shorter ones: into items of another layout, into fewer, and into
+// TestGapsByRendezvous sends long items with gaps by all methods of rendezvous, in short runs, in runs so
+// long that the system fills them by itself, and in longer ones that it also reads in place: into items of another layout, into fewer, and into
 // memory in one run. Nothing but the data is written.
 func TestGapsByRendezvous(t *testing.T) {
 	const n = 300_000
@@ -16,7 +16,7 @@ func TestGapsByRendezvous(t *testing.T) {
 		{TransportHybrid, "message"}, {TransportHybrid, "write"}, {TransportHybrid, "read"},
 		{hybridShared, ""}, {TransportTCP, ""}, {TransportInproc, ""},
 	} {
-		for _, block := range []int{2, 1000} {
+		for _, block := range []int{2, 1000, 6000} {
 			t.Run(fmt.Sprintf("%s/%s/block=%d", tt.transport, tt.how, block), func(t *testing.T) {
 				local(t, 2, func(ctx context.Context, c *Comm) error {
 					if tt.how != "" {

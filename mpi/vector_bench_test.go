@@ -11,7 +11,7 @@ import (
 func BenchmarkVector(b *testing.B) {
 	for _, tr := range []string{TransportTCP, TransportSCTP, hybridShared} {
 		for _, size := range []int{32 << 10, 1 << 20} {
-			for _, block := range []int{0, 8, 4096} {
+			for _, block := range []int{0, 8, 4096, 32768} {
 				b.Run(fmt.Sprintf("transport=%s/size=%d/block=%d", tr, size, block), func(b *testing.B) {
 					b.SetBytes(int64(2 * size))
 					b.ReportAllocs()

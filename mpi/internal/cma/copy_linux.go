@@ -78,16 +78,28 @@ func WritePieces(pid int, base uint64, b []byte, pieces []Piece) error {
 // ReadScattered copies memory of another process from addr on to up to MaxPieces places, none of them
 // empty, by one system call.
 func ReadScattered(pid int, addr uint64, pieces [][]byte) error {
+	n := 0
+	for _, b := range pieces {
+		n += len(b)
+	}
+	return ReadRuns(pid, []Run{{addr, n}}, pieces)
+}
+
+// ReadRuns copies up to MaxPieces runs of the memory of another process to up to MaxPieces places, none
+// of them empty, by one system call. The places may have more room.
+func ReadRuns(pid int, runs []Run, pieces [][]byte) error {
 	v := vectorPool.Get().(*copyVectors)
 	defer vectorPool.Put(v)
 	all := 0
+	for i, r := range runs {
+		v.remote[i] = unix.RemoteIovec{Base: uintptr(r.Addr), Len: r.Len}
+		all += r.Len
+	}
 	for i, b := range pieces {
 		v.local[i].Base = &b[0]
 		v.local[i].SetLen(len(b))
-		all += len(b)
 	}
-	v.remote[0] = unix.RemoteIovec{Base: uintptr(addr), Len: all}
-	n, err := unix.ProcessVMReadv(pid, v.local[:len(pieces)], v.remote[:1], 0)
+	n, err := unix.ProcessVMReadv(pid, v.local[:len(pieces)], v.remote[:len(runs)], 0)
 	for i := range pieces {
 		v.local[i].Base = nil
 	}

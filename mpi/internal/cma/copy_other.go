@@ -18,3 +18,6 @@ func WritePieces(int, uint64, []byte, []Piece) error { return errors.ErrUnsuppor
 
 // ReadScattered returns an error: the system has no such call.
 func ReadScattered(int, uint64, [][]byte) error { return errors.ErrUnsupported }
+
+// ReadRuns returns an error: the system has no such call.
+func ReadRuns(int, []Run, [][]byte) error { return errors.ErrUnsupported }

@@ -44,6 +44,14 @@ func (x *loop) runs(base int, yield func(off, n int) bool) bool {
 // LongRuns reports whether the runs of an item have at least n bytes on average.
 func (t *Type) LongRuns(n int) bool { return t.size > 0 && t.size/t.root.runCount() >= n }
 
+// RunCount returns how many runs an item has at most.
+func (t *Type) RunCount() int {
+	if t.size == 0 {
+		return 0
+	}
+	return t.root.runCount()
+}
+
 // FillRuns stores to runs the runs that hold the part of the packed stream of count items that
 // begins at from and ends at to, and joins those that touch. It stops where runs is full, and
 // returns how many runs there are, and how many bytes they hold.

@@ -74,7 +74,7 @@ func (e *Engine) withdrawn(p *Peer, v *envelope.Header) error {
 		r.Fail(err)
 		return err
 	}
-	if r.Buf != nil {
+	if r.Buf != nil || r.Gaps.Type != nil {
 		p.Announced.Add(-1)
 	}
 	r.dropped = mpierr.ErrCanceled // seen by whoever books the last event

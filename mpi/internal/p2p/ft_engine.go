@@ -150,7 +150,7 @@ func (t *idTable) interrupt(of func(*Context) bool) (withdrawn []withdrawal, oth
 		case r == nil:
 		case r.Context != nil && of(r.Context):
 			others = append(others, r)
-		case r.Context == nil && r.Sent != nil && of(r.Sent) && r.Buf == nil:
+		case r.Context == nil && r.Sent != nil && of(r.Sent) && r.Buf == nil && r.Gaps.Type == nil:
 			others = append(others, r)
 		case r.Context == nil && r.Sent != nil && of(r.Sent):
 			withdrawn = append(withdrawn, withdrawal{r, uint64(t.slots[i].gen)<<32 | uint64(i+1)})

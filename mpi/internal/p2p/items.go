@@ -10,14 +10,20 @@ import (
 
 // This file sends and receives items of datatypes, in messages of the program. Only the data
 // travels, so the datatypes of the two sides may differ in layout (MPI-4.1, Section 5.1.11). Items that
-// are one run of memory are sent in place, others by way of a packed copy. What is received is placed
-// in the runs of the items as it comes, unless RDMA needs one run for all of it.
+// are one run of memory are sent in place, and so are long runs that a peer of the same host copies;
+// others by way of a packed copy. What is received is placed in the runs of the items as it comes,
+// unless RDMA needs one run for all of it.
 
 // slotOf returns the slot of the program for messages of the items.
 func slotOf(x *datatype.Items) Slot { return SlotUser.Of(x.Sig) }
 
 // SendItems is Send of items.
 func (c *Comm) SendItems(ctx context.Context, mode SendMode, x *datatype.Items, dst, tag int) error {
+	if c.offersRuns(x, dst) {
+		r := GetRequest(c.Engine)
+		r.Gaps = x.Gaps
+		return c.sendAs(ctx, r, slotOf(x), mode, nil, dst, tag)
+	}
 	b, own := x.Packed()
 	err := c.Send(ctx, slotOf(x), mode, b, dst, tag)
 	if err == nil { // else something may still refer to it
@@ -72,6 +78,40 @@ func (r *Request) Runs(to [][]byte, from, end int) (k, n int) {
 	return k, n
 }
 
+// Limits of items that are sent by offering their runs.
+const (
+	// minOfferRun is their mean length, in bytes. The system maps the pages of each run by themselves, which
+	// for runs of 4 KiB takes longer than packing them does.
+	minOfferRun = 16 << 10
+	// MaxOfferRuns bounds how many there are: a table of them takes 64 KiB.
+	MaxOfferRuns = 4096
+)
+
+// offersRuns reports whether a message of items is one that the peer copies, run by run, from where
+// they lie. If it does not, the items are packed when it asks for the body.
+func (c *Comm) offersRuns(x *datatype.Items, dst int) bool {
+	if x.Dense() || dst < 0 || dst >= len(c.Peers) {
+		return false
+	}
+	p, hints := c.Peers[dst], c.Hints.Load()
+	if x.Len() <= p.eager(hints) || hints.Rendezvous != RendezvousMessage {
+		return false
+	}
+	t := x.Gaps.Type
+	return p.Shared.Load() != nil && t.LongRuns(minOfferRun) && t.RunCount()*x.Gaps.Count <= MaxOfferRuns
+}
+
+// pack gives r, a send of items that lie in runs, a packed copy of them.
+func (r *Request) pack() {
+	if r.Gaps.Type == nil {
+		return
+	}
+	x := datatype.Items{Gaps: r.Gaps}
+	b, own := x.Packed()
+	r.packed = newPackedCopy(nil, b, own)
+	r.Buf, r.Gaps = b, datatype.Buffer{}
+}
+
 // gather gives r, a receive into items with gaps, a buffer for a body that must be placed in one run of
 // memory. It is unpacked when r is complete.
 func (r *Request) gather() {
@@ -123,6 +163,10 @@ func (c *Comm) sendrecvPacked(
 
 // BeginSendItems is BeginSend of items. With a copy the memory of the items is free at once.
 func (c *Comm) BeginSendItems(r *Request, mode SendMode, copies bool, x *datatype.Items, dst, tag int) error {
+	if !copies && c.offersRuns(x, dst) {
+		r.Gaps = x.Gaps
+		return c.BeginSend(r, slotOf(x), mode, nil, dst, tag)
+	}
 	packed := x.Packed
 	if copies {
 		packed = x.Copied

@@ -15,13 +15,17 @@ func (c *Comm) Send(ctx context.Context, s Slot, mode SendMode, b []byte, dst, t
 	if dst == ProcNull {
 		return c.Usable()
 	}
+	return c.sendAs(ctx, GetRequest(c.Engine), s, mode, b, dst, tag)
+}
+
+// sendAs is Send by r to a rank, which it recycles.
+func (c *Comm) sendAs(ctx context.Context, r *Request, s Slot, mode SendMode, b []byte, dst, tag int) error {
 	if err := c.CheckPeer(s, dst); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r := GetRequest(c.Engine)
 	done, err := c.startSend(r, s, mode, b, dst, tag, true)
 	if err != nil {
 		return err
@@ -97,8 +101,12 @@ func (c *Comm) startSend(
 	r *Request, s Slot, mode SendMode, b []byte, dst, tag int, blocks bool,
 ) (done bool, err error) {
 	e, x, p := c.Engine, c.Contexts[s.context()], c.Peers[dst]
+	n := len(b)
+	if r.Gaps.Type != nil {
+		n = r.Room()
+	}
 	v := envelope.Header{Kind: envelope.Eager, Sig: s.Sig(), Source: uint32(c.Rank), Context: x.id, Tag: int32(tag),
-		Length: uint64(len(b))}
+		Length: uint64(n)}
 	hints := c.Hints.Load()
 	r.Peer, r.stream, r.Sent = p, hints.StreamOf(x, v.Tag), x
 	waits := int32(0) // events that complete r: see Request.pending
@@ -122,16 +130,18 @@ func (c *Comm) startSend(
 		v.Seq = c.seq[dst]
 		c.seq[dst]++
 	}
-	price := cost(len(b))
+	price := cost(n)
 	switch {
-	case len(b) > p.eager(hints) || p.Credit.Load() < price:
+	case n > p.eager(hints) || p.Credit.Load() < price || r.Gaps.Type != nil: // the hints may have changed
 		p.Announced.Add(1)
 		v.Kind = envelope.RTS
 		r.Buf = b
 		switch hints.Rendezvous {
 		case RendezvousWrite:
+			r.pack()
 			v.Flags |= envelope.FlagWrite
 		case RendezvousRead:
+			r.pack()
 			e.offer(r, &v)
 		default:
 			if l, ok := p.Link.(MemoryLink); ok {
@@ -167,7 +177,7 @@ func (c *Comm) startSend(
 		}
 	}
 	if err == nil {
-		p.sent[s.context()].count(len(b))
+		p.sent[s.context()].count(n)
 	}
 	p.mu.Unlock()
 	if err != nil {
@@ -177,7 +187,7 @@ func (c *Comm) startSend(
 		return false, p.Lost(err)
 	}
 	if !sent {
-		e.transmit(p, len(b), sole, mode == SendHeld)
+		e.transmit(p, n, sole, mode == SendHeld)
 	}
 	if waits > 0 {
 		if err := c.stopped(x); err != nil { // InterruptSends may have run before ids had r
@@ -238,7 +248,7 @@ func (e *Engine) sendBody(p *Peer, v *envelope.Header) error {
 		return nil
 	}
 	p.Announced.Add(-1)
-	if r.Context != nil || v.Length > uint64(len(r.Buf)) {
+	if r.Context != nil || v.Length > uint64(r.Room()) {
 		err := fmt.Errorf("%w: body of %d bytes asked for", mpierr.ErrProtocol, v.Length)
 		r.Fail(err)
 		return err
@@ -258,6 +268,7 @@ func (e *Engine) sendBodyAs(r *Request, v *envelope.Header) {
 	case v.Length == 0:
 		r.Event(nil)
 	case v.Kind == envelope.CTSKey && e.Bulk != nil:
+		r.pack()
 		e.Bulk.Write(r, v)
 	default:
 		e.SendBodyMessage(r, v.PeerID, int(v.Length), 0)
@@ -267,6 +278,7 @@ func (e *Engine) sendBodyAs(r *Request, v *envelope.Header) {
 // SendBodyMessage sends the first n bytes of r as a message for receive id of the peer.
 func (e *Engine) SendBodyMessage(r *Request, id uint64, n int, flags uint8) {
 	p := r.Peer
+	r.pack()
 	h := envelope.Header{Kind: envelope.Data, Flags: flags, ID: id, Length: uint64(n)}
 	if err := p.Link.Send(e.bodyStream(r.stream), h.Encode(&r.hdr), r.Buf[:n], (*sendOwner)(r)); err != nil {
 		r.Event(err)

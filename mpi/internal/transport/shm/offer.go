@@ -74,15 +74,19 @@ type offer struct {
 	slot int
 	word uint64 // value of the state word without the state
 	buf  []byte // keeps the memory of a send that has failed
+	// table has the address and the length of each run of items, as the peer reads them. With it buf is
+	// the first of them: runs in memory of Go are of one object.
+	table *bufpool.Buffer
 }
 
 // at returns the state word.
 func (o *offer) at() *atomic.Uint64 { return &o.l.out.ctl.offers[o.slot] }
 
 // Offer implements MemoryLink. The key names a slot of the ring buffer, and has the value of its state word and the
-// address of the buffer. It fails if the buffer is short or no slot is free. peer.mu is held.
+// address of the buffer. For items that lie in runs it names a table of them, and says how many there are.
+// It fails if the buffer is short or no slot is free. peer.mu is held.
 func (l *Link) Offer(r *p2p.Request) (key envelope.Key, ok bool) {
-	if len(r.Buf) < OfferMin || l.out.ctl.copies.Load() == 0 {
+	if r.Room() < OfferMin || l.out.ctl.copies.Load() == 0 {
 		return key, false
 	}
 	s := &l.offers
@@ -97,14 +101,52 @@ func (l *Link) Offer(r *p2p.Request) (key envelope.Key, ok bool) {
 	o := &s.all[slot]
 	o.l, o.slot, o.word, o.buf = l, slot, s.count<<offerBits, r.Buf
 	s.mu.Unlock()
+	key.STag = uint32(slot)
+	if r.Gaps.Type != nil {
+		key.STag |= uint32(o.listRuns(r)) << slotBits
+	}
 	o.at().Store(o.word | offerOpen)
 	r.Offered = o
-	key.STag = uint32(slot)
 	binary.BigEndian.PutUint64(key.Token[:], o.word)
 	// The address stays valid: o holds the memory, and the collector does not move it.
-	binary.BigEndian.PutUint64(key.Token[8:], uint64(uintptr(unsafe.Pointer(&o.buf[0]))))
+	at := unsafe.Pointer(&o.buf[0])
+	if o.table != nil {
+		at = unsafe.Pointer(&o.table.Bytes(1)[0])
+	}
+	binary.BigEndian.PutUint64(key.Token[8:], uint64(uintptr(at)))
 	runtime.KeepAlive(l)
 	return key, true
+}
+
+// slotBits are the bits of the key's number below the number of runs.
+const slotBits = 8
+
+// runEntry is the length of an entry in a table of runs, in bytes: the address of a run and its length,
+// in the byte order of the host.
+const runEntry = 16
+
+// listRuns makes the table of the runs of r, and returns how many there are.
+func (o *offer) listRuns(r *p2p.Request) (count int) {
+	n := runEntry * p2p.MaxOfferRuns
+	o.table = bufpool.Get(n)
+	b := o.table.Bytes(n)
+	v := scatterPool.Get().(*[cma.MaxPieces][]byte)
+	defer scatterPool.Put(v)
+	for at, end := 0, r.Room(); at < end; {
+		runs, k := r.Runs(v[:], at, end)
+		for _, run := range v[:runs] {
+			e := b[count*runEntry:]
+			binary.NativeEndian.PutUint64(e, uint64(uintptr(unsafe.Pointer(&run[0]))))
+			binary.NativeEndian.PutUint64(e[8:], uint64(len(run)))
+			count++
+		}
+		if at == 0 {
+			o.buf = v[0]
+		}
+		clear(v[:runs])
+		at += k
+	}
+	return count
 }
 
 // Withdraw implements Offer.
@@ -145,6 +187,8 @@ func (o *offer) close() (whole bool) {
 	whole = o.at().Swap(0) == o.word|offerDone
 	l.offers.mu.Lock()
 	o.buf = nil
+	o.table.Put()
+	o.table = nil
 	l.offers.used &^= 1 << o.slot
 	l.offers.mu.Unlock()
 	runtime.KeepAlive(l)
@@ -164,16 +208,26 @@ func (l *Link) Fetch(f p2p.Fetch) {
 func (l *Link) copyBody(f *p2p.Fetch) {
 	e := l.peer.Engine
 	word := binary.BigEndian.Uint64(f.From.Token[:])
-	if f.From.STag >= MaxOffers || word&offerStates != 0 {
+	slot, runs := f.From.STag&(1<<slotBits-1), int(f.From.STag>>slotBits)
+	if slot >= MaxOffers || runs > p2p.MaxOfferRuns || word&offerStates != 0 {
 		e.ReadFailed(f)
 		return
 	}
-	at := &l.in.ctl.offers[f.From.STag]
+	at := &l.in.ctl.offers[slot]
 	if !at.CompareAndSwap(word|offerOpen, word|offerTaken) {
 		e.ReadFailed(f) // its CTS is answered by SendFailed: the send was withdrawn
 		return
 	}
-	gone, err := l.copyTo(f, binary.BigEndian.Uint64(f.From.Token[8:]))
+	from := memoryRuns{pid: l.pid, addr: binary.BigEndian.Uint64(f.From.Token[8:]), left: f.Len}
+	var err error
+	if runs > 0 {
+		err = from.load(runs)
+	}
+	gone := false
+	if err == nil {
+		gone, err = l.copyTo(f, &from)
+	}
+	from.table.Put()
 	switch {
 	case gone:
 		at.CompareAndSwap(word|offerTaken, word|offerMissed)
@@ -191,9 +245,9 @@ func (l *Link) copyBody(f *p2p.Fetch) {
 	runtime.KeepAlive(l)
 }
 
-// copyTo copies memory of the peer at addr to the buffer of the receive. It stops if the receive
-// has ended or is unmatched, and fails if the peer has failed.
-func (l *Link) copyTo(f *p2p.Fetch, addr uint64) (gone bool, err error) {
+// copyTo copies memory of the peer to the buffer of the receive. It stops if the receive has ended or is
+// unmatched, and fails if the peer has failed.
+func (l *Link) copyTo(f *p2p.Fetch, from *memoryRuns) (gone bool, err error) {
 	r, n := f.Receive, f.Len
 	r.Place.Lock()
 	scatter := r.LongRuns(minScatterRun)
@@ -205,7 +259,7 @@ func (l *Link) copyTo(f *p2p.Fetch, addr uint64) (gone bool, err error) {
 		k := 0
 		r.Place.Lock()
 		if gone = r.Epoch != f.Epoch || r.Room() < n; !gone {
-			k, err = l.copyPart(r, scatter, addr, at, n)
+			k, err = l.copyPart(r, scatter, from, at, n)
 		}
 		r.Place.Unlock()
 		if gone || err != nil {
@@ -216,30 +270,34 @@ func (l *Link) copyTo(f *p2p.Fetch, addr uint64) (gone bool, err error) {
 	return false, nil
 }
 
-// copyPart copies memory of the peer at addr+at to the buffer of a receive from at on, up to n at most,
+// copyPart copies the next memory of the peer to the buffer of a receive from at on, up to n at most,
 // and returns how much that was. scatter says that the system fills the runs of items by itself.
 // r.Place is held.
-func (l *Link) copyPart(r *p2p.Request, scatter bool, addr uint64, at, n int) (k int, err error) {
+func (l *Link) copyPart(r *p2p.Request, scatter bool, from *memoryRuns, at, n int) (k int, err error) {
+	v := scatterPool.Get().(*[cma.MaxPieces][]byte)
+	defer scatterPool.Put(v)
 	if r.Buf != nil {
 		k = min(n-at, CopyChunk)
-		return k, cma.Read(l.pid, addr+uint64(at), r.Buf[at:at+k])
+		v[0] = r.Buf[at : at+k]
+		k, err = from.read(v[:1], k)
+		v[0] = nil
+		return k, err
 	}
 	if scatter {
-		v := scatterPool.Get().(*[cma.MaxPieces][]byte)
-		defer scatterPool.Put(v)
 		var runs int
 		runs, k = r.Runs(v[:], at, min(n, at+CopyChunk))
-		err = cma.ReadScattered(l.pid, addr+uint64(at), v[:runs])
+		k, err = from.read(v[:runs], k)
 		clear(v[:runs])
 		return k, err
 	}
 	k = min(n-at, scatterChunk)
 	own := bufpool.Get(k)
 	defer own.Put()
-	b := own.Bytes(k)
-	if err = cma.Read(l.pid, addr+uint64(at), b); err == nil {
-		r.Gaps.Unpack(b, at)
+	v[0] = own.Bytes(k)
+	if k, err = from.read(v[:1], k); err == nil {
+		r.Gaps.Unpack(v[0][:k], at)
 	}
+	v[0] = nil
 	return k, err
 }
 

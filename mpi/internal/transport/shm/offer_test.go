@@ -32,7 +32,7 @@ func TestNearReceiveEnds(t *testing.T) {
 		r.Context, r.Buf = p2p.NewContext(1), buf
 		result := make(chan bool, 1)
 		go func() {
-			gone, err := l.copyTo(&p2p.Fetch{Receive: r, Len: n}, addr)
+			gone, err := l.copyTo(&p2p.Fetch{Receive: r, Len: n}, &memoryRuns{pid: l.pid, addr: addr, left: n})
 			if err != nil {
 				t.Error(err)
 			}
