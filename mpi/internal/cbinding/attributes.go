@@ -198,14 +198,17 @@ func freeKeyval(proc string, scope keyScope, number uintptr) int {
 // keyOf returns the key with a number that the program has made for objects of a kind.
 func keyOf(scope keyScope, number int) (*keyval, error) {
 	if number == abi.KeyvalInvalid {
-		return nil, argError(abi.ErrKeyval, "keyval", "MPI_KEYVAL_INVALID", "is no key")
+		return nil, early(argError(abi.ErrKeyval, "keyval", "MPI_KEYVAL_INVALID", "is no key"))
 	}
 	if number > 0 && number < maxPredefined {
-		return nil, argError(abi.ErrKeyval, "keyval", number, "is predefined or no key")
+		return nil, early(argError(abi.ErrKeyval, "keyval", number, "is predefined or no key"))
 	}
 	k, err := keyvalOf(number)
 	if err == nil && k.scope != scope {
 		err = argError(abi.ErrKeyval, "keyval", number, fmt.Sprintf("is a key of %s, not %s", keyScopes[k.scope], keyScopes[scope]))
+	}
+	if err != nil {
+		err = early(err)
 	}
 	return k, err
 }

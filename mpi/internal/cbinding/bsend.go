@@ -33,14 +33,16 @@ var processBuffer atomic.Pointer[bsendBuffer]
 
 func init() { atFinalize(func() { _, _ = detach(&processBuffer) }) }
 
-// buffer returns the buffer that sends on c use: its own, or that of its session or, outside of sessions, of
-// the process.
+// buffer returns the buffer that sends on c use: its own, or that of its session, or of the process (MPI-4.1,
+// Section 3.6).
 func (c *communicator) buffer() *bsendBuffer {
 	if b := c.bsend.Load(); b != nil {
 		return b
 	}
 	if s := c.session; s != nil {
-		return s.bsend.Load()
+		if b := s.bsend.Load(); b != nil {
+			return b
+		}
 	}
 	return processBuffer.Load()
 }
@@ -52,7 +54,7 @@ func (m *outgoing) buffered() error {
 	}
 	b := m.c.buffer()
 	if b == nil {
-		return &callError{abi.ErrBuffer, "no buffer is attached for buffered sends"}
+		return &callError{class: abi.ErrBuffer, text: "no buffer is attached for buffered sends"}
 	}
 	return b.send(m)
 }
@@ -75,7 +77,7 @@ func (b *bsendBuffer) send(m *outgoing) error {
 			b.sweep()
 		}
 		if b.used+need > b.size {
-			return &callError{abi.ErrBuffer, fmt.Sprintf("a message of %d bytes and MPI_BSEND_OVERHEAD, %d, do not fit: "+
+			return &callError{class: abi.ErrBuffer, text: fmt.Sprintf("a message of %d bytes and MPI_BSEND_OVERHEAD, %d, do not fit: "+
 				"%d of the %d bytes attached are free", m.b.Len(), abi.BsendOverhead, b.size-b.used, b.size)}
 		}
 	} else if len(b.pending) >= sweepEvery {
@@ -137,7 +139,7 @@ func attach(to *atomic.Pointer[bsendBuffer], address uintptr, size int) error {
 	case address == 0 && size > 0:
 		return argError(abi.ErrBuffer, "buffer", "NULL", "is needed")
 	case !to.CompareAndSwap(nil, &bsendBuffer{address: address, size: size}):
-		return &callError{abi.ErrBuffer, "a buffer is attached already"}
+		return &callError{class: abi.ErrBuffer, text: "a buffer is attached already"}
 	}
 	return nil
 }
@@ -153,7 +155,7 @@ func detach(from *atomic.Pointer[bsendBuffer]) (*bsendBuffer, error) {
 	return b, nil
 }
 
-var errNoBuffer = &callError{abi.ErrBuffer, "no buffer is attached"}
+var errNoBuffer = &callError{class: abi.ErrBuffer, text: "no buffer is attached"}
 
 // detachTo is detach that stores the address and the size.
 func detachTo(from *atomic.Pointer[bsendBuffer], address, size uintptr, large bool) error {

@@ -178,14 +178,14 @@ func CommSplitType(comm Handle, splitType, key int, info Handle, newcomm uintptr
 	if err != nil {
 		return fail(proc, err)
 	}
+	if err := out("newcomm", newcomm); err != nil {
+		return c.done(proc, err)
+	}
 	kind, ok := splitKinds[splitType]
 	if !ok {
 		return c.done(proc, argError(abi.ErrArg, "split_type", splitType, "is not known"))
 	}
 	hints, err := hintsOf(info)
-	if err == nil {
-		err = out("newcomm", newcomm)
-	}
 	if err != nil {
 		return c.done(proc, err)
 	}

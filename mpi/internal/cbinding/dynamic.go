@@ -221,7 +221,7 @@ func OpenPort(info Handle, port uintptr) int {
 	}
 	name, err := w.OpenPort()
 	if err == nil && len(name) >= abi.MaxPortName {
-		err = errors.Join(&callError{abi.ErrIntern, "the name of the port is too long: " + name}, w.ClosePort(name))
+		err = errors.Join(&callError{class: abi.ErrIntern, text: "the name of the port is too long: " + name}, w.ClosePort(name))
 	}
 	if err == nil {
 		err = setStr(port, 0, name, abi.MaxPortName)

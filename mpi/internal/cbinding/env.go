@@ -71,9 +71,9 @@ func initialize(level int) error {
 	defer state.mu.Unlock()
 	switch state.phase.Load() {
 	case running:
-		return &callError{abi.ErrOther, "called twice"}
+		return &callError{class: abi.ErrOther, text: "called twice"}
 	case finalized:
-		return &callError{abi.ErrOther, "called after MPI_Finalize"}
+		return &callError{class: abi.ErrOther, text: "called after MPI_Finalize"}
 	}
 	start()
 	w, err := mpi.Init(background)
@@ -114,9 +114,9 @@ func Finalize() int {
 	defer state.mu.Unlock()
 	switch state.phase.Load() {
 	case beforeInit:
-		return fail(proc, &callError{abi.ErrOther, "called before MPI_Init"})
+		return fail(proc, &callError{class: abi.ErrOther, text: "called before MPI_Init"})
 	case finalized:
-		return fail(proc, &callError{abi.ErrOther, "called twice"})
+		return fail(proc, &callError{class: abi.ErrOther, text: "called twice"})
 	}
 	self := comms.get(abi.CommSelf)
 	if err := self.attrs.drop(self.handle); err != nil {

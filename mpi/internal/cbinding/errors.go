@@ -15,6 +15,7 @@ import (
 type callError struct {
 	class int // of the ABI, or added by the program
 	text  string
+	early bool // found in the arguments alone, before the object is looked at; see raise
 }
 
 // Error returns the text.
@@ -23,11 +24,11 @@ func (e *callError) Error() string { return e.text }
 // argError makes the error of an argument: its class, its name in the standard, its value, and what
 // is wrong with it, as in "count -1: is negative".
 func argError(class int, name string, value any, wrong string) error {
-	return &callError{class, fmt.Sprintf("%s %v: %s", name, value, wrong)}
+	return &callError{class: class, text: fmt.Sprintf("%s %v: %s", name, value, wrong)}
 }
 
 // withClass gives err, an error of an argument, another class.
-func withClass(err error, class int) error { return &callError{class, err.Error()} }
+func withClass(err error, class int) error { return &callError{class: class, text: err.Error()} }
 
 // negative returns the error of a count that is negative, or nil.
 func negative(name string, n int) error {
@@ -38,7 +39,16 @@ func negative(name string, n int) error {
 }
 
 // nullError returns the error of a parameter that must not be a null pointer.
-func nullError(name string) error { return argError(abi.ErrArg, name, "NULL", "is needed") }
+func nullError(name string) error { return early(argError(abi.ErrArg, name, "NULL", "is needed")) }
+
+// early marks an error of argError as one that has nothing to do with the object of the call.
+func early(err error) error {
+	var call *callError
+	if errors.As(err, &call) {
+		call.early = true
+	}
+	return err
+}
 
 // A userCode is a code that a C function of the program returned. It is passed on as it is.
 type userCode int
@@ -94,7 +104,15 @@ var lastMessages struct {
 }
 
 // raise gives err to the error handler of o and returns its code, or what the handler makes of that.
+// An early error, as that of a null pointer, goes to the handler of calls without an object if o has none but
+// the fatal one: programs that test for such errors set that.
 func (o *object) raise(proc string, err error) int {
+	var call *callError
+	if errors.As(err, &call) && call.early && o.errhandler() == errorsAreFatal {
+		if other := noObject(); other != o {
+			return other.raise(proc, err)
+		}
+	}
 	code := codeOf(err)
 	message := proc + ": " + err.Error()
 	if code >= 0 && code < len(classTexts) {

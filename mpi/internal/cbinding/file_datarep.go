@@ -76,7 +76,7 @@ func handleOf(t *layouts.Type) (h Handle, free func(), err error) {
 	}
 	goType, ok := t.Handle.(*mpi.Datatype)
 	if !ok {
-		return 0, nil, &callError{abi.ErrIntern, fmt.Sprintf("%v has no handle", t)}
+		return 0, nil, &callError{class: abi.ErrIntern, text: fmt.Sprintf("%v has no handle", t)}
 	}
 	temporary := &datatype{Datatype: goType}
 	temporary.committed.Store(true)

@@ -33,7 +33,7 @@ func FileSetView(fh Handle, disp int, etype, filetype Handle, datarep uintptr, i
 	}
 	err = f.SetView(background, int64(disp), e.Datatype, ft.Datatype, rep, hints)
 	if disp >= 0 && mpi.ErrorClass(err) == mpi.ClassArg {
-		err = &callError{abi.ErrIo, err.Error()} // a filetype that cannot be: other libraries say so
+		err = &callError{class: abi.ErrIo, text: err.Error()} // a filetype that cannot be: other libraries say so
 	}
 	if err == nil {
 		f.mu.Lock()

@@ -60,11 +60,17 @@ func fail(proc string, err error) int {
 	if err == nil {
 		return 0
 	}
-	if c := comms.get(abi.CommSelf); c != nil {
-		if w := comms.get(abi.CommWorld); w != nil && c.handler.Load() == nil && w.handler.Load() != nil {
-			c = w
-		}
-		return c.raise(proc, err)
+	return noObject().raise(proc, err)
+}
+
+// noObject stands for the object of a call without one.
+func noObject() *object {
+	c := comms.get(abi.CommSelf)
+	if c == nil {
+		return &outside
 	}
-	return outside.raise(proc, err)
+	if w := comms.get(abi.CommWorld); w != nil && c.handler.Load() == nil && w.handler.Load() != nil {
+		return &w.object
+	}
+	return &c.object
 }

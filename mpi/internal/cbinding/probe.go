@@ -211,7 +211,7 @@ func anyComm() (c *communicator, err error) {
 	case err != nil:
 		return nil, err
 	case c == nil:
-		return nil, &callError{abi.ErrOther, "needs MPI_Init, or a communicator of a session"}
+		return nil, &callError{class: abi.ErrOther, text: "needs MPI_Init, or a communicator of a session"}
 	}
 	return c, nil
 }

@@ -35,9 +35,9 @@ func notRunning() error {
 		return nil
 	}
 	if state.phase.Load() == finalized {
-		return &callError{abi.ErrOther, "called after MPI_Finalize"}
+		return &callError{class: abi.ErrOther, text: "called after MPI_Finalize"}
 	}
-	return &callError{abi.ErrOther, "called before MPI_Init"}
+	return &callError{class: abi.ErrOther, text: "called before MPI_Init"}
 }
 
 // needWorld returns the World of MPI_Init, or why there is none.
@@ -48,5 +48,5 @@ func needWorld() (*mpi.World, error) {
 	if err := notRunning(); err != nil {
 		return nil, err
 	}
-	return nil, &callError{abi.ErrOther, "needs MPI_Init, a session is not enough"}
+	return nil, &callError{class: abi.ErrOther, text: "needs MPI_Init, a session is not enough"}
 }

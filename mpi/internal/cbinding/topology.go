@@ -60,7 +60,7 @@ func reordering(reorder int) []mpi.TopologyOption {
 // asArgument gives an error of a topology that cannot be made the class of a bad argument.
 func asArgument(class int, err error) error {
 	if err != nil && mpi.ErrorClass(err) == mpi.ClassTopology {
-		return &callError{class, err.Error()}
+		return &callError{class: class, text: err.Error()}
 	}
 	return err
 }

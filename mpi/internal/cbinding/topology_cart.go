@@ -34,6 +34,7 @@ func flags(name string, p uintptr, n int) ([]bool, error) {
 
 // CartCreate is MPI_Cart_create.
 func CartCreate(commOld Handle, ndims int, dims, periods uintptr, reorder int, commCart uintptr) int {
+	nullHandle(commCart, abi.CommNull)
 	const proc = "MPI_Cart_create"
 	c, err := commOf(commOld)
 	if err != nil {
@@ -174,6 +175,7 @@ func CartShift(comm Handle, direction, disp int, rankSource, rankDest uintptr) i
 
 // CartSub is MPI_Cart_sub.
 func CartSub(comm Handle, remainDims, newcomm uintptr) int {
+	nullHandle(newcomm, abi.CommNull)
 	const proc = "MPI_Cart_sub"
 	c, t, code := cartOf(proc, comm)
 	if c == nil {

@@ -38,6 +38,7 @@ func neighborLists(nnodes int, index, edges uintptr) ([][]int, error) {
 
 // GraphCreate is MPI_Graph_create.
 func GraphCreate(commOld Handle, nnodes int, index, edges uintptr, reorder int, commGraph uintptr) int {
+	nullHandle(commGraph, abi.CommNull)
 	const proc = "MPI_Graph_create"
 	c, err := commOf(commOld)
 	if err != nil {
@@ -192,6 +193,7 @@ func weights(name string, p uintptr, n int) ([]int, error) {
 // DistGraphCreateAdjacent is MPI_Dist_graph_create_adjacent.
 func DistGraphCreateAdjacent(commOld Handle, indegree int, sources, sourceweights uintptr, outdegree int,
 	destinations, destweights uintptr, info Handle, reorder int, result uintptr) int {
+	nullHandle(result, abi.CommNull)
 	const proc = "MPI_Dist_graph_create_adjacent"
 	c, err := commOf(commOld)
 	if err != nil {
@@ -240,6 +242,7 @@ func (c *communicator) adjacentGraph(indegree int, sources, sourceweights uintpt
 // DistGraphCreate is MPI_Dist_graph_create.
 func DistGraphCreate(commOld Handle, n int, sources, degrees, destinations, edgeWeights uintptr, info Handle,
 	reorder int, result uintptr) int {
+	nullHandle(result, abi.CommNull)
 	const proc = "MPI_Dist_graph_create"
 	c, err := commOf(commOld)
 	if err != nil {

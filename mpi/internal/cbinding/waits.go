@@ -127,7 +127,7 @@ func (l *waitList) end(proc string) int {
 	return 0
 }
 
-var errInStatus = &callError{abi.ErrInStatus, "an operation has failed, the field MPI_ERROR of its status says why"}
+var errInStatus = &callError{class: abi.ErrInStatus, text: "an operation has failed, the field MPI_ERROR of its status says why"}
 
 // Waitall is MPI_Waitall.
 func Waitall(count int, requests, statuses uintptr) int {

@@ -39,7 +39,7 @@ func (e *epoch) wrong(what string) error {
 	if e.posted && e.access == noAccess {
 		where = "after MPI_Win_post"
 	}
-	return &callError{abi.ErrRmaSync, what + " is not allowed " + where}
+	return &callError{class: abi.ErrRmaSync, text: what + " is not allowed " + where}
 }
 
 // operate begins an operation on a target.
