@@ -25,6 +25,7 @@ const partHeadLen = 16
 
 // partSide is the common state of a PartitionedSend and a PartitionedRecv.
 type partSide struct {
+	w     *World
 	c     *Comm // of the two ranks: 0 sends, 1 receives; nil with ProcNull
 	self  bool  // both are the caller
 	parts int
@@ -32,10 +33,100 @@ type partSide struct {
 	tag   int
 	buf   Buffer
 
-	mu      sync.Mutex // guards what follows
-	started bool       // Start was called
-	active  bool       // the started operation is not done
-	err     error      // of the last one that is done
+	mu       sync.Mutex // guards what follows
+	started  bool       // Start was called
+	active   *Request   // the started operation; nil when it is done
+	status   Status     // for it
+	messages []partMessage
+	left     int   // messages of the started operation that are not done
+	err      error // the first failure since Start
+}
+
+// partMessage is one message of a partitioned operation: a partition of the sender.
+type partMessage struct {
+	s      *partSide
+	r      *p2p.Request
+	waiter p2p.Waiter // its Found is done
+	over   bool       // r is done; guarded by s.mu
+}
+
+// makeMessages makes room for n messages.
+func (s *partSide) makeMessages(n int) []partMessage {
+	ms := make([]partMessage, n)
+	for i := range ms {
+		ms[i].s = s
+		ms[i].waiter.Found = ms[i].done
+	}
+	return ms
+}
+
+// reset prepares the messages for the next start. mu is held.
+func (s *partSide) reset(ms []partMessage) {
+	for i := range ms {
+		m := &ms[i]
+		if m.r != nil {
+			m.r.Recycle()
+			m.r = nil
+		}
+		m.over = false
+	}
+	s.messages, s.left = ms, len(ms)
+}
+
+// await has done called when r is done, which begin has started unless it returns an error.
+func (m *partMessage) await(r *p2p.Request, begin func(*p2p.Request) error) error {
+	err := begin(r)
+	if err != nil {
+		r = p2p.GetRequest(m.s.w.eng) // so that the operation ends
+		r.Complete(err)
+	}
+	m.r = r
+	if !r.AddWaiter(&m.waiter) {
+		m.done()
+	}
+	return err
+}
+
+// done is called when the message is done, with the mutex of its request held or not. The operation ends with
+// the last one.
+func (m *partMessage) done() {
+	s := m.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = m.r.Err
+	}
+	m.over = true
+	if s.left--; s.left == 0 {
+		s.end()
+	}
+}
+
+// end ends the started operation. mu is held.
+func (s *partSide) end() {
+	r := s.active
+	s.active = nil
+	r.request.Status = p2p.Status(s.status)
+	r.request.Complete(s.err)
+}
+
+// begin makes the started operation. It is done at once if there is no peer.
+func (s *partSide) begin() (*Request, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.active != nil {
+		return nil, fmt.Errorf("%w: started again before it was done", ErrPartition)
+	}
+	s.started, s.err = true, nil
+	if s.c == nil {
+		return doneRequest(s.w, Status{Source: ProcNull, Tag: AnyTag}, nil), nil
+	}
+	if err := s.c.comm.Usable(); err != nil {
+		return nil, err
+	}
+	r := newRequest(s.w)
+	s.active = r
+	return r, nil
 }
 
 func (c *Comm) openPart(b Buffer, partitions, peer, tag int, sends bool) (*partSide, error) {
@@ -48,7 +139,7 @@ func (c *Comm) openPart(b Buffer, partitions, peer, tag int, sends bool) (*partS
 	if err := errors.Join(checkTag(tag), checkRank(c, peer)); err != nil {
 		return nil, err
 	}
-	s := &partSide{parts: partitions, peer: peer, tag: tag, buf: b}
+	s := &partSide{w: c.w, parts: partitions, peer: peer, tag: tag, buf: b}
 	if peer == ProcNull {
 		return s, nil
 	}
@@ -71,32 +162,6 @@ func (c *Comm) openPart(b Buffer, partitions, peer, tag int, sends bool) (*partS
 	return s, nil
 }
 
-// begin starts the operation: run does it on a goroutine, unless there is no peer.
-func (s *partSide) begin(w *World, run func() (Status, error)) (*Request, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.active {
-		return nil, fmt.Errorf("%w: started again before it was done", ErrPartition)
-	}
-	if s.c != nil {
-		if err := s.c.comm.Usable(); err != nil {
-			return nil, err
-		}
-	}
-	s.started, s.err = true, nil
-	if s.c == nil {
-		return doneRequest(w, Status{Source: ProcNull, Tag: AnyTag}, nil), nil
-	}
-	s.active = true
-	return goRequest(w, func() (Status, error) {
-		st, err := run()
-		s.mu.Lock()
-		s.active, s.err = false, err
-		s.mu.Unlock()
-		return st, err
-	}), nil
-}
-
 // Free gives the operation up. It must not be started. It is local.
 func (s *partSide) Free() {
 	// Messages to the caller itself share their contexts: the receiver frees them.
@@ -109,9 +174,7 @@ func (s *partSide) Free() {
 // (MPI_Psend_init).
 type PartitionedSend struct {
 	*partSide
-	w     *World
-	ready []bool            // parts marked in this round; guarded by mu
-	sent  chan *p2p.Request // of these parts
+	ready []bool // parts marked since Start; guarded by mu
 }
 
 // PsendInit prepares sending buf, in equal partitions, to rank dst of c (MPI_Psend_init). The
@@ -136,28 +199,27 @@ func (c *Comm) PsendInit(b Buffer, partitions, dst, tag int) (*PartitionedSend, 
 			return nil, c.raise(err)
 		}
 	}
-	return &PartitionedSend{partSide: s, w: c.w}, nil
+	return &PartitionedSend{partSide: s}, nil
 }
 
 // Start begins to send the message again; no partition is ready yet (MPI_Start). The request is
 // done when all have been marked and the buffer may be used again. It does not block.
 func (p *PartitionedSend) Start() (*Request, error) {
-	sent := make(chan *p2p.Request, p.parts)
-	r, err := p.begin(p.w, func() (Status, error) {
-		var failed error
-		for range p.parts {
-			if _, err := (<-sent).Wait(context.Background()); err != nil && failed == nil {
-				failed = err
-			}
-		}
-		return Status{}, failed
-	})
-	if err == nil {
-		p.mu.Lock()
-		p.ready, p.sent = make([]bool, p.parts), sent
-		p.mu.Unlock()
+	r, err := p.begin()
+	if err != nil {
+		return nil, err
 	}
-	return r, err
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ready == nil {
+		p.ready = make([]bool, p.parts)
+		if p.c != nil {
+			p.messages = p.makeMessages(p.parts)
+		}
+	}
+	clear(p.ready)
+	p.reset(p.messages)
+	return r, nil
 }
 
 // Pready says that partition i of the buffer may be sent (MPI_Pready). The partition must not be
@@ -170,19 +232,14 @@ func (p *PartitionedSend) Pready(i int) error {
 		return fmt.Errorf("%w: partition %d of %d made ready", ErrPartition, i, p.parts)
 	}
 	p.ready[i] = true
-	sent := p.sent
 	p.mu.Unlock()
 	if p.c == nil {
 		return nil
 	}
-	r, n := p2p.GetRequest(p.w.eng), p.buf.Len()/p.parts
-	err := p.c.comm.BeginSendPart(r, &p.buf.items, i*n, n, 1, i)
-	if err != nil {
-		r = p2p.GetRequest(p.w.eng) // so that the request ends
-		r.Complete(err)
-	}
-	sent <- r
-	return err
+	n := p.buf.Len() / p.parts
+	return p.messages[i].await(p2p.GetRequest(p.w.eng), func(r *p2p.Request) error {
+		return p.c.comm.BeginSendPart(r, &p.buf.items, i*n, n, 1, i)
+	})
 }
 
 // PreadyRange is [PartitionedSend.Pready] for the partitions from first to last, both included
@@ -210,10 +267,8 @@ func (p *PartitionedSend) PreadyList(parts ...int) error {
 // (MPI_Precv_init).
 type PartitionedRecv struct {
 	*partSide
-	w    *World
 	head *p2p.Request // what the sender tells
 	said [partHeadLen]byte
-	got  []*p2p.Request // of the sender's parts in this round; guarded by mu
 }
 
 // PrecvInit prepares receiving a message of [PsendInit] from rank src of c into buf, in equal
@@ -229,7 +284,8 @@ func (c *Comm) PrecvInit(b Buffer, partitions, src, tag int) (*PartitionedRecv, 
 	if err != nil {
 		return nil, c.raise(err)
 	}
-	p := &PartitionedRecv{partSide: s, w: c.w}
+	s.status = Status{Source: src, Tag: tag, Bytes: b.Len()}
+	p := &PartitionedRecv{partSide: s}
 	if s.c != nil {
 		if p.head, err = s.c.comm.Irecv(p2p.SlotComm, p.said[:], 0, 0); err != nil {
 			return nil, c.raise(err)
@@ -241,72 +297,84 @@ func (c *Comm) PrecvInit(b Buffer, partitions, src, tag int) (*PartitionedRecv, 
 // Start begins to receive the message again (MPI_Start). The buffer must not be touched until the
 // request is done, except for partitions that have arrived. It does not block.
 func (p *PartitionedRecv) Start() (*Request, error) {
-	return p.begin(p.w, p.receive)
+	r, err := p.begin()
+	switch {
+	case err != nil || p.c == nil:
+	case p.head.Finished.Load():
+		p.receive()
+	default: // the first time, before the sender has told
+		go func() {
+			_ = p.head.Await(context.Background())
+			p.receive()
+		}()
+	}
+	return r, err
 }
 
-// receive receives the message.
-func (p *PartitionedRecv) receive() (st Status, err error) {
-	defer func() {
+// receive posts receives for the messages of the started operation.
+func (p *PartitionedRecv) receive() {
+	n, err := p.senderParts()
+	if err != nil {
 		p.mu.Lock()
-		p.got = nil // Parrived knows the result from the end on
+		p.err = err
+		p.end()
 		p.mu.Unlock()
-	}()
-	if _, err := p.head.Wait(context.Background()); err != nil {
-		return Status{}, err
+		return
+	}
+	ms := p.messages // only receive changes them
+	if ms == nil {
+		ms = p.makeMessages(n)
+	}
+	p.mu.Lock()
+	p.reset(ms)
+	p.mu.Unlock()
+	each := p.buf.Len() / n
+	for i := range ms {
+		// If one cannot be posted, others may still come: they belong to the operation, which ends with the error.
+		_ = ms[i].await(p2p.GetRequest(p.w.eng), func(r *p2p.Request) error {
+			return p.c.comm.BeginRecvPart(r, &p.buf.items, i*each, each, 0, i)
+		})
+	}
+}
+
+// senderParts returns how many partitions the sender has.
+func (p *PartitionedRecv) senderParts() (int, error) {
+	if err := p.head.Err; err != nil {
+		return 0, err
 	}
 	n, size := binary.BigEndian.Uint64(p.said[:]), binary.BigEndian.Uint64(p.said[8:])
 	if size != uint64(p.buf.Len()) || n < 1 || n > MaxPartitions || size%n != 0 {
-		return Status{}, fmt.Errorf("%w: %d partitions of a message of %d bytes for a buffer of %d",
+		return 0, fmt.Errorf("%w: %d partitions of a message of %d bytes for a buffer of %d",
 			ErrCount, n, size, p.buf.Len())
 	}
-	got, each := make([]*p2p.Request, 0, n), int(size/n)
-	for i := range int(n) {
-		r := p2p.GetRequest(p.w.eng)
-		if err := p.c.comm.BeginRecvPart(r, &p.buf.items, i*each, each, 0, i); err != nil {
-			for _, r := range got {
-				r.Cancel(ErrCanceled)
-			}
-			return Status{}, err
-		}
-		got = append(got, r)
-	}
-	p.mu.Lock()
-	p.got = got
-	p.mu.Unlock()
-	var failed error
-	for _, r := range got {
-		if _, err := r.Wait(context.Background()); err != nil && failed == nil {
-			failed = err
-		}
-	}
-	return Status{Source: p.peer, Tag: p.tag, Bytes: p.buf.Len()}, failed
+	return int(n), nil
 }
 
-// Parrived reports whether partition i of the buffer holds its data (MPI_Parrived). It does not
-// block; it polls the transport once.
+// Parrived reports whether partition i of the buffer holds its data (MPI_Parrived). If all do, the request is
+// done. It does not block; it polls the transport once.
 func (p *PartitionedRecv) Parrived(i int) (bool, error) {
 	p.mu.Lock()
-	started, active, err, got := p.started, p.active, p.err, p.got
+	started := p.started
 	p.mu.Unlock()
 	if i < 0 || i >= p.parts || !started {
 		return false, fmt.Errorf("%w: partition %d of %d looked at", ErrPartition, i, p.parts)
 	}
-	if !active {
-		return true, err
+	if p.c != nil {
+		p.w.eng.PollOnce()
 	}
-	p.w.eng.PollOnce()
-	if len(got) == 0 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.active == nil || p.err != nil {
+		return p.active == nil, p.err
+	}
+	n := len(p.messages)
+	if n == 0 {
 		return false, nil
 	}
 	// The sender's parts that overlap this one.
-	first := i * len(got) / p.parts
-	last := ((i+1)*len(got) - 1) / p.parts
-	for _, r := range got[first : last+1] {
-		if !r.Finished.Load() {
+	for k := i * n / p.parts; k <= ((i+1)*n-1)/p.parts; k++ {
+		if !p.messages[k].over {
 			return false, nil
-		}
-		if r.Err != nil {
-			return false, r.Err
 		}
 	}
 	return true, nil

@@ -97,6 +97,9 @@ func partitionedRounds(ctx context.Context, w *World, tag, n, sparts, rparts int
 				}
 			}
 		}
+		if _, done, err := r.Test(); !done || err != nil {
+			return fmt.Errorf("round %d: all partitions have arrived, but the request is not done: %w", round, err)
+		}
 		if st, err := r.Wait(ctx); err != nil || st.Bytes != 4*n {
 			return fmt.Errorf("round %d: %+v, %w", round, st, err)
 		}

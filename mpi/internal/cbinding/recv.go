@@ -17,7 +17,7 @@ func recv(buf uintptr, count int, datatype Handle, source, tag int, comm Handle)
 		return m, err
 	}
 	if err = m.from(source, tag); err == nil {
-		m.b, err = messageBuffer(buf, count, datatype, m.source)
+		m.b, err = messageBuffer(buf, count, datatype)
 	}
 	return m, err
 }

@@ -23,14 +23,13 @@ func send(buf uintptr, count int, datatype Handle, dest, tag int, comm Handle) (
 	if m.tag, err = tagOf("tag", tag); err != nil {
 		return m, err
 	}
-	m.b, err = messageBuffer(buf, count, datatype, m.rank)
+	m.b, err = messageBuffer(buf, count, datatype)
 	return m, err
 }
 
-// messageBuffer is bufferOf of a message to or from a rank. One of no items, to or from nobody, needs no
-// datatype.
-func messageBuffer(buf uintptr, count int, datatype Handle, rank int) (mpi.Buffer, error) {
-	if datatype == abi.DatatypeNull && count == 0 && rank == mpi.ProcNull {
+// messageBuffer is bufferOf of a message. One of no items needs no datatype: programs give MPI_DATATYPE_NULL.
+func messageBuffer(buf uintptr, count int, datatype Handle) (mpi.Buffer, error) {
+	if datatype == abi.DatatypeNull && count == 0 {
 		return mpi.Buffer{}, nil
 	}
 	return bufferOf(buf, count, datatype)
