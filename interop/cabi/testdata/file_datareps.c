@@ -232,6 +232,9 @@ static void handlers(void)
 	code = MPI_File_set_view(f, 0, rank == size - 1 ? MPI_DATATYPE_NULL : MPI_INT, MPI_INT, "native", MPI_INFO_NULL);
 	CHECK(code != MPI_SUCCESS, "no error");
 	MUST(MPI_File_write_at_all(f, 4 * rank, &x, 1, MPI_INT, MPI_STATUS_IGNORE));
+	MPI_File g = f;
+	code = MPI_File_open(MPI_COMM_WORLD, rank == size - 1 ? NULL : name, MPI_MODE_RDONLY, MPI_INFO_NULL, &g);
+	CHECK(code != MPI_SUCCESS && g == MPI_FILE_NULL, "opened");
 	MUST(MPI_File_close(&f));
 	FAILS(MPI_ERR_FILE, MPI_File_close(&f));
 	MUST(MPI_File_set_errhandler(MPI_FILE_NULL, was));

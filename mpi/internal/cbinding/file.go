@@ -71,17 +71,17 @@ func FileOpen(comm Handle, filename uintptr, amode int, info Handle, fh uintptr)
 		return noFile.done(proc, argError(abi.ErrComm, "comm", &c.object, "is an intercommunicator"))
 	}
 	if err := out("fh", fh); err != nil {
-		return noFile.done(proc, err)
+		return refuseOpen(proc, c, err)
 	}
+	setHandle(fh, abi.FileNull)
 	hints, err := hintsOf(info)
 	if err != nil {
-		return noFile.done(proc, err)
+		return refuseOpen(proc, c, err)
 	}
 	name, err := str("filename", filename, maxFileName)
 	if err != nil {
-		return noFile.done(proc, err)
+		return refuseOpen(proc, c, err)
 	}
-	setHandle(fh, abi.FileNull)
 	h, err := c.OpenFile(background, name, fileMode(amode), hints)
 	if err != nil {
 		return noFile.done(proc, err)
@@ -97,6 +97,13 @@ func FileOpen(comm Handle, filename uintptr, amode int, info Handle, fh uintptr)
 	}
 	setHandle(fh, f.handle)
 	return 0
+}
+
+// refuseOpen ends MPI_File_open with an error in the arguments of this rank: the others, which wait for it,
+// get one too.
+func refuseOpen(proc string, c *communicator, err error) int {
+	_, _ = c.OpenFile(background, "", badMode, nil)
+	return noFile.done(proc, err)
 }
 
 // FileClose is MPI_File_close.
