@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
 	ops "github.com/weftstack/weft/mpi/internal/op"
@@ -15,9 +16,13 @@ import (
 func (w *Win[T]) AccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	target, disp, tcount int, ttype *Datatype, op Op[T]) error {
 	t := w.w.of.enter()
-	from, err := itemsOf(src, scount, stype)
+	to, err := wholeElements[T](ttype)
+	var from datatype.Items
 	if err == nil {
-		err = w.w.rma.UpdateItems(ctx, from, nil, target, disp, tcount, ttype.typ(), w.w.typ, op.reducer())
+		from, err = wholeItemsOf(src, scount, stype)
+	}
+	if err == nil {
+		err = w.w.rma.UpdateItems(ctx, from, nil, target, disp, tcount, to, w.w.typ, op.reducer())
 	}
 	w.w.of.leave(t, "Win.AccumulateType", target, 0, tcount*ttype.typ().Size(), err)
 	return err
@@ -30,14 +35,18 @@ func (w *Win[T]) AccumulateType(ctx context.Context, src []T, scount int, stype 
 func (w *Win[T]) GetAccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	result []T, rcount int, rtype *Datatype, target, disp, tcount int, ttype *Datatype, op Op[T]) error {
 	t := w.w.of.enter()
-	old, err := itemsOf(result, rcount, rtype)
+	old, err := wholeItemsOf(result, rcount, rtype)
 	var from datatype.Items
+	var to *datatype.Type
 	red := op.reducer()
 	if err == nil && (red == nil || red.Code() != ops.CodeNoOp) {
-		from, err = itemsOf(src, scount, stype)
+		from, err = wholeItemsOf(src, scount, stype)
 	}
 	if err == nil {
-		err = w.w.rma.UpdateItems(ctx, from, &old, target, disp, tcount, ttype.typ(), w.w.typ, red)
+		to, err = wholeElements[T](ttype)
+	}
+	if err == nil {
+		err = w.w.rma.UpdateItems(ctx, from, &old, target, disp, tcount, to, w.w.typ, red)
 	}
 	w.w.of.leave(t, "Win.GetAccumulateType", target, 0, tcount*ttype.typ().Size(), err)
 	return err
@@ -71,4 +80,29 @@ func (w *Win[T]) RgetAccumulateType(ctx context.Context, src []T, scount int, st
 	result []T, rcount int, rtype *Datatype, target, disp, tcount int, ttype *Datatype, op Op[T]) (*Request, error) {
 	return w.w.request(target,
 		w.GetAccumulateType(ctx, src, scount, stype, result, rcount, rtype, target, disp, tcount, ttype, op))
+}
+
+// wholeElements returns t with elements of type T that have no gaps: updates of a window combine them as a whole, with
+// their padding.
+func wholeElements[T Element](t *Datatype) (*datatype.Type, error) {
+	rt, elem := t.typ(), reflect.TypeFor[T]()
+	size := int(elem.Size())
+	if rt == nil || datatype.DataSize[T]() == size {
+		return rt, nil
+	}
+	return rt.Rebuild(func(leaf *datatype.Type) (*datatype.Type, error) {
+		if leaf.Contents().Go == elem {
+			return datatype.OfBytes(size), nil
+		}
+		return leaf, nil
+	})
+}
+
+// wholeItemsOf is itemsOf for updates.
+func wholeItemsOf[T Element](buf []T, count int, t *Datatype) (datatype.Items, error) {
+	rt, err := wholeElements[T](t)
+	if err != nil {
+		return datatype.Items{}, err
+	}
+	return datatype.ItemsOf(datatype.Buffer{Mem: datatype.In(datatype.Bytes(buf)), Count: count, Type: rt})
 }

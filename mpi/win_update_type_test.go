@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -127,6 +128,39 @@ func TestWinUpdateType(t *testing.T) {
 		// To itself.
 		if err := w.AccumulateType(ctx, a[:1], 1, f, me, 0, 1, f, Replace); err != nil || w.Buf()[0] != a[0] {
 			return fmt.Errorf("to itself: %d, %w", w.Buf()[0], err)
+		}
+		return w.Free(ctx)
+	})
+}
+
+// TestWinUpdateTypePadding updates elements with padding by their datatype, whose fields leave a gap, and by a vector.
+func TestWinUpdateTypePadding(t *testing.T) {
+	type pair = ValLoc[int32]
+	elem := MustType(TypeOf[pair]())
+	apart := MustType(TypeVector(2, 1, 2, elem))
+	eachTransport(t, 2, func(ctx context.Context, c *Comm) error {
+		w, err := WinAllocate[pair](ctx, c, 4)
+		if err != nil {
+			return err
+		}
+		for i := range w.Buf() {
+			w.Buf()[i] = pair{5, i}
+		}
+		to, old := 1-c.Rank(), make([]pair, 4)
+		src := []pair{{3, 10}, {7, 11}}
+		if err := errors.Join(
+			w.Fence(ctx),
+			w.AccumulateType(ctx, src, 2, elem, to, 0, 1, apart, MinLoc),
+			w.GetAccumulateType(ctx, src, 2, elem, old, 1, apart, to, 1, 2, elem, MaxLoc),
+			w.Fence(ctx),
+		); err != nil {
+			return err
+		}
+		if want := []pair{{3, 10}, {5, 1}, {7, 11}, {5, 3}}; !slices.Equal(w.Buf(), want) {
+			return fmt.Errorf("elements %v, want %v", w.Buf(), want)
+		}
+		if want := []pair{{5, 1}, {}, {5, 2}, {}}; !slices.Equal(old, want) {
+			return fmt.Errorf("old elements %v, want %v", old, want)
 		}
 		return w.Free(ctx)
 	})

@@ -150,7 +150,7 @@ func swappable(t *datatype.Type) bool {
 		datatype.GroupByte:
 		return true
 	}
-	return false
+	return n.Name == "MPI_CHAR" // as in reductions
 }
 
 // Raccumulate is [Window.Accumulate] with a request that is done when origin may be used again (MPI_Raccumulate). The

@@ -120,8 +120,8 @@ func Get(originAddr uintptr, originCount int, originDatatype Handle, targetRank,
 // Rput is MPI_Rput.
 func Rput(originAddr uintptr, originCount int, originDatatype Handle, targetRank, targetDisp, targetCount int,
 	targetDatatype, win Handle, request uintptr) int {
-	return transfer("MPI_Rput", originAddr, originCount, originDatatype, targetRank, targetDisp, targetCount, targetDatatype,
-		win, request, true, func(a access, b mpi.Buffer) (*mpi.Request, error) {
+	return transfer("MPI_Rput", originAddr, originCount, originDatatype, targetRank, targetDisp, targetCount,
+		targetDatatype, win, request, true, func(a access, b mpi.Buffer) (*mpi.Request, error) {
 			return a.w.Rput(background, b, a.target, a.disp, a.count, a.t)
 		})
 }
@@ -129,8 +129,8 @@ func Rput(originAddr uintptr, originCount int, originDatatype Handle, targetRank
 // Rget is MPI_Rget.
 func Rget(originAddr uintptr, originCount int, originDatatype Handle, targetRank, targetDisp, targetCount int,
 	targetDatatype, win Handle, request uintptr) int {
-	return transfer("MPI_Rget", originAddr, originCount, originDatatype, targetRank, targetDisp, targetCount, targetDatatype,
-		win, request, true, func(a access, b mpi.Buffer) (*mpi.Request, error) {
+	return transfer("MPI_Rget", originAddr, originCount, originDatatype, targetRank, targetDisp, targetCount,
+		targetDatatype, win, request, true, func(a access, b mpi.Buffer) (*mpi.Request, error) {
 			return a.w.Rget(background, b, a.target, a.disp, a.count, a.t)
 		})
 }
@@ -144,8 +144,8 @@ type update struct {
 
 // update checks the arguments of an update that fetches the old elements to result, or does not. With
 // MPI_NO_OP origin is ignored.
-func (w *window) update(origin uintptr, ocount int, otype Handle, result uintptr, rcount int, rtype Handle, fetches bool,
-	rank, disp, tcount int, ttype, op Handle) (u update, err error) {
+func (w *window) update(origin uintptr, ocount int, otype Handle, result uintptr, rcount int, rtype Handle,
+	fetches bool, rank, disp, tcount int, ttype, op Handle) (u update, err error) {
 	if u.op, err = updateOp(op, fetches); err != nil {
 		return u, err
 	}

@@ -235,7 +235,8 @@ func (w *Window) checkPlace(target, off int, e *Elem) error {
 func (w *Window) ownElems(off, n int, e *Elem) ([]byte, error) {
 	mem, err := w.ownAt(off, e.span(n))
 	if err == nil && !e.fits(mem) {
-		err = fmt.Errorf("%w: %v at %d of the own memory, which is not at a multiple of %d", mpierr.ErrDatatype, e, off, e.align)
+		err = fmt.Errorf("%w: %v at %d of the own memory, which is not at a multiple of %d",
+			mpierr.ErrDatatype, e, off, e.align)
 	}
 	return mem, err
 }
