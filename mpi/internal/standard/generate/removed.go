@@ -53,7 +53,8 @@ static inline int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement)
 	return code;
 }
 
-static inline int MPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
+static inline int MPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype,
+	MPI_Datatype *newtype)
 {
 	return MPI_Type_create_hvector(count, blocklength, stride, oldtype, newtype);
 }
