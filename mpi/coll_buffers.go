@@ -105,7 +105,8 @@ func (c *Comm) Allgatherv(ctx context.Context, send, recv Buffer, counts, displs
 
 // Iallgatherv starts [Comm.Allgatherv] (MPI_Iallgatherv).
 func (c *Comm) Iallgatherv(send, recv Buffer, counts, displs []int) (*Request, error) {
-	return start(c.allgatherCall(context.Background(), CollAllgatherv, checkBlocked(&send, &recv, false, true), counts, displs))
+	b := checkBlocked(&send, &recv, false, true)
+	return start(c.allgatherCall(context.Background(), CollAllgatherv, b, counts, displs))
 }
 
 // AllgathervInit prepares [Comm.Iallgatherv] (MPI_Allgatherv_init).
@@ -176,7 +177,8 @@ func (c *Comm) NeighborAllgatherv(ctx context.Context, send, recv Buffer, counts
 
 // IneighborAllgatherv starts [Comm.NeighborAllgatherv] (MPI_Ineighbor_allgatherv).
 func (c *Comm) IneighborAllgatherv(send, recv Buffer, counts, displs []int) (*Request, error) {
-	return start(neighborAllgatherv(context.Background(), c.topology, checkBlocked(&send, &recv, false, true), counts, displs))
+	b := checkBlocked(&send, &recv, false, true)
+	return start(neighborAllgatherv(context.Background(), c.topology, b, counts, displs))
 }
 
 // NeighborAllgathervInit prepares [Comm.IneighborAllgatherv] (MPI_Neighbor_allgatherv_init).

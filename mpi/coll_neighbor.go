@@ -136,6 +136,9 @@ func (s *neighborSide) given(k *collective, side int, counts, displs []int) erro
 		length = len(k.RecvBuf)
 	}
 	unit := k.units[side]
+	if unit == noData {
+		return s.even(0, 0)
+	}
 	length = k.room(side, length) / unit
 	if len(counts) != len(s.peers) || displs != nil && len(displs) != len(s.peers) {
 		return fmt.Errorf("%w: %d counts and %d displacements for %d neighbours", ErrCount, len(counts), len(displs), len(s.peers))

@@ -60,9 +60,17 @@ func checkBlocked(send, recv *Buffer, ofSend, ofRecv bool) (b checked) {
 	if b = checkBuffers(x, y); b.err == nil {
 		b.gaps = gaps
 		b.of(&send.items, &recv.items)
+		for i, side := range [2]*Buffer{send, recv} {
+			if side.of != nil && side.items.Elem == 0 {
+				b.units[i] = noData
+			}
+		}
 	}
 	return b
 }
+
+// noData is the unit of items without data: counts and displacements of them say nothing.
+const noData = -1
 
 // of stores what the items are.
 func (b *checked) of(x, y *datatype.Items) {
@@ -112,7 +120,7 @@ func (c *Comm) prepare(ctx context.Context, kind Coll, b checked, size int) (*co
 	k.SendBuf, k.RecvBuf, k.Elem, k.bytes, k.comm.slot = b.send, b.recv, max(b.elem, 1), size, p2p.SlotColl.Of(b.sig)
 	k.units, k.own, k.into, k.gaps = [2]int{k.Elem, k.Elem}, b.own, b.into, b.gaps
 	for i, n := range b.units {
-		if n > 0 {
+		if n != 0 {
 			k.units[i] = n
 		}
 	}
@@ -419,6 +427,11 @@ func (k *collective) layout(l *coll.Layout, counts, displs []int, length int) (*
 		side = 0
 	}
 	unit := k.units[side]
+	if unit == noData {
+		clear(l.Counts)
+		clear(l.Displs)
+		return l, nil
+	}
 	room := k.room(side, length) / unit
 	next := 0
 	for i, n := range counts {

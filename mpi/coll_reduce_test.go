@@ -11,6 +11,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/op"
 )
@@ -370,6 +371,9 @@ func TestReduceLocalOfItems(t *testing.T) {
 // Reductions of Buffers allocate nothing in steady state, but where the receive buffer has gaps what
 // describes it.
 func TestReductionsOfItemsAllocations(t *testing.T) {
+	if testenv.Race {
+		t.Skip("the race detector allocates")
+	}
 	pair, double := MustType(NamedType("MPI_DOUBLE_INT")), MustType(NamedType("MPI_DOUBLE"))
 	user := NewItemOp(func(_, _ []byte, _ int, _ *Datatype) {}, true)
 	err := RunLocal(t.Context(), 1, func(ctx context.Context, w *World) error {

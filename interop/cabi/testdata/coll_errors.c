@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 	/* Operators. */
 	FAILS(MPI_ERR_OP, MPI_Allreduce(a, b, 1, MPI_INT, MPI_OP_NULL, c));
 	FAILS(MPI_ERR_OP, MPI_Allreduce(a, b, 1, MPI_DOUBLE, MPI_BAND, c));
-	FAILS(MPI_ERR_OP, MPI_Allreduce(a, b, 1, MPI_CHAR, MPI_SUM, c));
+	FAILS(MPI_ERR_OP, MPI_Allreduce(a, b, 1, MPI_WCHAR, MPI_SUM, c));
 	FAILS(MPI_ERR_OP, MPI_Allreduce(a, b, 1, MPI_INT, MPI_MINLOC, c));
 	FAILS(MPI_ERR_OP, MPI_Allreduce(a, b, 1, MPI_C_DOUBLE_COMPLEX, MPI_MAX, c));
 	FAILS(MPI_ERR_OP, MPI_Allreduce(a, b, 1, MPI_INT, MPI_REPLACE, c));

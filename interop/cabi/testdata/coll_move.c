@@ -252,6 +252,24 @@ static void anywhere(void)
 		CHECK(a[2 * i] == value(rank, i, 0) && a[2 * i + 1] == value(i, rank, 0), "interleaved: %d, %d", a[2 * i], a[2 * i + 1]);
 }
 
+/* Items without data need no memory, wherever they are said to be. */
+static void no_data(void)
+{
+	int counts[MOST], displs[MOST];
+	MPI_Datatype nothing, types[MOST];
+	MUST(MPI_Type_contiguous(0, MPI_INT, &nothing));
+	MUST(MPI_Type_commit(&nothing));
+	for (int i = 0; i < MOST; i++)
+		counts[i] = 1 + i, displs[i] = 1000 * i, types[i] = nothing;
+	MUST(MPI_Alltoallv(NULL, counts, displs, nothing, NULL, counts, displs, nothing, MPI_COMM_WORLD));
+	MUST(MPI_Alltoallw(NULL, counts, displs, types, NULL, counts, displs, types, MPI_COMM_WORLD));
+	MUST(MPI_Allgatherv(NULL, counts[rank], nothing, NULL, counts, displs, nothing, MPI_COMM_WORLD));
+	MUST(MPI_Gatherv(NULL, counts[rank], nothing, NULL, counts, displs, nothing, 0, MPI_COMM_WORLD));
+	MUST(MPI_Scatterv(NULL, counts, displs, nothing, NULL, counts[rank], nothing, 0, MPI_COMM_WORLD));
+	MUST(MPI_Bcast(NULL, 5, nothing, 0, MPI_COMM_WORLD));
+	MUST(MPI_Type_free(&nothing));
+}
+
 /* Between the blocks there may be no memory at all. */
 static void hole(void)
 {
@@ -335,6 +353,7 @@ int main(int argc, char **argv)
 	large_counts();
 	anywhere();
 	hole();
+	no_data();
 	many();
 	again();
 	MUST(MPI_Type_free(&pair));

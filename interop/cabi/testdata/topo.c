@@ -157,7 +157,7 @@ static void distributed(void)
 static void refused(void)
 {
 	int dims[2] = {0, 0}, periods[2] = {0, 0}, n, x[4];
-	MPI_Comm c, grid;
+	MPI_Comm c, grid, none = MPI_COMM_WORLD;
 	MUST(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
 	MUST(MPI_Comm_dup(MPI_COMM_WORLD, &c));
 	MUST(MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN));
@@ -186,17 +186,18 @@ static void refused(void)
 	FAILS(MPI_ERR_DIMS, MPI_Dims_create(4, 2, bad));
 	FAILS(MPI_ERR_DIMS, MPI_Dims_create(4, -1, bad));
 	int index[2] = {2, 1}, edges[2] = {0, 0}, other = size, weight = -1;
-	FAILS(MPI_ERR_ARG, MPI_Graph_create(c, 2, index, edges, 0, &grid));
-	FAILS(MPI_ERR_ARG, MPI_Graph_create(c, -2, index, edges, 0, &grid));
+	FAILS(MPI_ERR_ARG, MPI_Graph_create(c, 2, index, edges, 0, &none));
+	FAILS(MPI_ERR_ARG, MPI_Graph_create(c, -2, index, edges, 0, &none));
 	FAILS(MPI_ERR_RANK, MPI_Dist_graph_create_adjacent(c, 1, &other, MPI_UNWEIGHTED, 0, NULL,
-	     MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &grid));
+	     MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &none));
 	other = 0;
 	FAILS(MPI_ERR_ARG, MPI_Dist_graph_create_adjacent(c, 1, &other, &weight, 0, NULL, MPI_WEIGHTS_EMPTY,
-	     MPI_INFO_NULL, 0, &grid));
+	     MPI_INFO_NULL, 0, &none));
 	FAILS(MPI_ERR_ARG, MPI_Dist_graph_create_adjacent(c, -1, NULL, MPI_UNWEIGHTED, 0, NULL, MPI_UNWEIGHTED,
-	     MPI_INFO_NULL, 0, &grid));
+	     MPI_INFO_NULL, 0, &none));
 	FAILS(MPI_ERR_ARG, MPI_Dist_graph_create_adjacent(c, 1, &other, MPI_WEIGHTS_EMPTY, 0, NULL,
-	     MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &grid));
+	     MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &none));
+	CHECK(none == MPI_COMM_NULL, "a failed call made a communicator");
 	MUST(MPI_Comm_free(&grid));
 	MUST(MPI_Comm_free(&c));
 }

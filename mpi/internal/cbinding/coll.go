@@ -113,7 +113,9 @@ type vector struct {
 
 // vectorOf returns blocks of counts[i] items at displs[i] items from buf. The Buffer begins with the
 // lowest of them, and ends with the highest.
-func vectorOf(buf uintptr, names [2]string, counts, displs uintptr, n int, datatype Handle, large bool) (vector, error) {
+func vectorOf(
+	buf uintptr, names [2]string, counts, displs uintptr, n int, datatype Handle, large bool,
+) (vector, error) {
 	var v vector
 	var err error
 	if v.counts, err = ints(names[0], counts, n, large); err != nil {

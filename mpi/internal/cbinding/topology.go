@@ -69,6 +69,8 @@ func asArgument(class int, err error) error {
 func (c *communicator) newTopology(proc string, p uintptr, d *mpi.Comm, err error) int {
 	if err == nil {
 		err = c.newComm(p, d)
+	} else if p != 0 {
+		setHandle(p, abi.CommNull)
 	}
 	return c.done(proc, err)
 }

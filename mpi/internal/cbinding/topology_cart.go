@@ -45,7 +45,7 @@ func CartCreate(commOld Handle, ndims int, dims, periods uintptr, reorder int, c
 		err = out("comm_cart", commCart)
 	}
 	if err != nil {
-		return c.done(proc, err)
+		return c.newTopology(proc, commCart, nil, err)
 	}
 	t, err := mpi.NewCart(background, c.Comm, d, p, reordering(reorder)...)
 	if t == nil {
@@ -186,7 +186,7 @@ func CartSub(comm Handle, remainDims, newcomm uintptr) int {
 		err = out("newcomm", newcomm)
 	}
 	if err != nil {
-		return c.done(proc, err)
+		return c.newTopology(proc, newcomm, nil, err)
 	}
 	s, err := t.Sub(background, keep...)
 	if s == nil {

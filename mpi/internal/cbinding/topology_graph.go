@@ -20,7 +20,8 @@ func neighborLists(nnodes int, index, edges uintptr) ([][]int, error) {
 	last := 0
 	for i, end := range ends {
 		if end < last {
-			return nil, argError(abi.ErrArg, fmt.Sprintf("index[%d]", i), end, fmt.Sprintf("is less than %d, of the nodes before", last))
+			return nil, argError(abi.ErrArg, fmt.Sprintf("index[%d]", i), end,
+				fmt.Sprintf("is less than %d, of the nodes before", last))
 		}
 		last = end
 	}
@@ -49,7 +50,7 @@ func GraphCreate(commOld Handle, nnodes int, index, edges uintptr, reorder int, 
 		err = out("comm_graph", commGraph)
 	}
 	if err != nil {
-		return c.done(proc, err)
+		return c.newTopology(proc, commGraph, nil, err)
 	}
 	g, err := mpi.NewFullGraph(background, c.Comm, lists, reordering(reorder)...)
 	if g == nil {
@@ -199,7 +200,8 @@ func DistGraphCreateAdjacent(commOld Handle, indegree int, sources, sourceweight
 	if err != nil {
 		return fail(proc, err)
 	}
-	g, err := c.adjacentGraph(indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, result)
+	g, err := c.adjacentGraph(indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder,
+		result)
 	if g == nil {
 		return c.newTopology(proc, result, nil, asArgument(abi.ErrArg, err))
 	}

@@ -21,7 +21,7 @@ func Overlap(a, b []Buffer) bool {
 		return true
 	}
 	if x.runs > y.runs {
-		a, b, x, y = b, a, y, x
+		a, b, y = b, a, x
 	}
 	var all []Run // of a, by address
 	for _, items := range a {

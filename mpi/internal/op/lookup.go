@@ -25,7 +25,8 @@ var groups = func() (g [Codes][]datatype.Group) {
 	ordered := []datatype.Group{datatype.GroupCInteger, datatype.GroupFortranInteger, datatype.GroupFloat,
 		datatype.GroupMultiLanguage}
 	number := append(ordered[:len(ordered):len(ordered)], datatype.GroupComplex)
-	logical := []datatype.Group{datatype.GroupCInteger, datatype.GroupLogical}
+	// Logical operators of addresses, offsets and counts, which are integers of C, are in use too.
+	logical := []datatype.Group{datatype.GroupCInteger, datatype.GroupLogical, datatype.GroupMultiLanguage}
 	integer := []datatype.Group{datatype.GroupCInteger, datatype.GroupFortranInteger, datatype.GroupByte,
 		datatype.GroupMultiLanguage}
 	pair := []datatype.Group{datatype.GroupPair}

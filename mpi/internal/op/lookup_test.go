@@ -41,7 +41,7 @@ func TestFor(t *testing.T) {
 		datatype.GroupLogical:        logic,
 		datatype.GroupComplex:        arith,
 		datatype.GroupByte:           bit,
-		datatype.GroupMultiLanguage:  slices.Concat(arith, order, bit),
+		datatype.GroupMultiLanguage:  slices.Concat(arith, order, logic, bit),
 		datatype.GroupPair:           {CodeMinLoc, CodeMaxLoc},
 	}
 	for _, n := range datatype.Predefined() {
