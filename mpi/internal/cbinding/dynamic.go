@@ -221,7 +221,8 @@ func OpenPort(info Handle, port uintptr) int {
 	}
 	name, err := w.OpenPort()
 	if err == nil && len(name) >= abi.MaxPortName {
-		err = errors.Join(&callError{class: abi.ErrIntern, text: "the name of the port is too long: " + name}, w.ClosePort(name))
+		long := &callError{class: abi.ErrIntern, text: "the name of the port is too long: " + name}
+		err = errors.Join(long, w.ClosePort(name))
 	}
 	if err == nil {
 		err = setStr(port, 0, name, abi.MaxPortName)
