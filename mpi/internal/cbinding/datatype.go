@@ -203,6 +203,9 @@ func TypeSetName(datatype Handle, name uintptr) int {
 // TypeGetName is MPI_Type_get_name.
 func TypeGetName(datatype Handle, name, resultlen uintptr) int {
 	const proc = "MPI_Type_get_name"
+	if datatype == abi.DatatypeNull {
+		return fail(proc, setStr(name, resultlen, "MPI_DATATYPE_NULL", abi.MaxObjectName))
+	}
 	t, err := typeOf(datatype)
 	if err == nil {
 		err = setStr(name, resultlen, t.Name(), abi.MaxObjectName)

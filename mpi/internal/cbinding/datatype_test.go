@@ -188,6 +188,10 @@ func TestBoundsOfC(t *testing.T) {
 // TestTypeNames sets and gets names, and cuts one that is too long (MPI-4.1, Section 7.8).
 func TestTypeNames(t *testing.T) {
 	b := newBox()
+	must(t, TypeGetName(abi.DatatypeNull, addr(&b.text[0]), addr(&b.n)))
+	if got := string(b.text[:b.n]); got != "MPI_DATATYPE_NULL" {
+		t.Errorf("name of the null handle: %q", got)
+	}
 	must(t, TypeGetName(abi.LongDoubleInt, addr(&b.text[0]), addr(&b.n)))
 	if b.string() != "MPI_LONG_DOUBLE_INT" || int(b.n) != len(b.string()) {
 		t.Errorf("%q of %d characters", b.string(), b.n)

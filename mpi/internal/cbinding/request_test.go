@@ -120,7 +120,7 @@ func TestWaitsWithoutRequests(t *testing.T) {
 	empty := func(what string) {
 		t.Helper()
 		s := b.status
-		if s.Source != abi.AnySource || s.Tag != abi.AnyTag || s.Error != 77 || statusBytes(&s) != 0 ||
+		if s.Source != abi.AnySource || s.Tag != abi.AnyTag || s.Error != abi.Success || statusBytes(&s) != 0 ||
 			statusCancelled(&s) {
 			t.Errorf("%s: status %+v is not empty", what, s)
 		}

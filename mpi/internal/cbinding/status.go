@@ -25,7 +25,7 @@ func emptyStatus(p uintptr) {
 		return
 	}
 	s := at[abi.Status](p)
-	s.Source, s.Tag = abi.AnySource, abi.AnyTag
+	s.Source, s.Tag, s.Error = abi.AnySource, abi.AnyTag, abi.Success
 	setStatusBytes(s, 0)
 	s.Internal[2] = 0
 }
