@@ -115,5 +115,5 @@ func call(t *testing.T, name string, f any, h Handle, n int, p uintptr) {
 var harmless = map[string]bool{
 	"CommGetName": true, "AbiSetFortranInfo": true, "CommCallErrhandler": true, "FileCallErrhandler": true, "Barrier": true,
 	"OpenPort": true, "FileGetErrhandler": true, "RequestGetStatus": true, "Parrived": true, "AllocMem": true,
-	"WinGetName": true,
+	"WinGetName": true, "TypeGetName": true,
 }
