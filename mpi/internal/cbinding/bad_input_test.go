@@ -3,6 +3,7 @@ package cbinding
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"reflect"
 	"runtime/debug"
 	"testing"
@@ -40,9 +41,9 @@ func TestBadInput(t *testing.T) {
 
 	memory := make([]uint64, 1<<10)
 	onHeap = append(onHeap, memory)
-	handles := []Handle{0, 1, 3000, freed, 1<<31 - 1, 1 << 32, math.MaxUint64, abi.CommNull, abi.DatatypeNull, abi.RequestNull,
+	handles := []Handle{0, 1, 3000, freed, 1<<31 - 1, 1 << (bits.UintSize / 2), math.MaxUint, abi.CommNull, abi.DatatypeNull, abi.RequestNull,
 		abi.InfoNull, abi.OpNull, abi.GroupNull, abi.WinNull, abi.FileNull, abi.MessageNull, abi.ErrhandlerNull, abi.SessionNull}
-	scalars := []int{-1, math.MinInt64, math.MinInt32, -5, math.MaxInt64}
+	scalars := []int{-1, math.MinInt, math.MinInt32, -5, math.MaxInt}
 	for name, f := range procedures {
 		if notCalled[name] {
 			continue
