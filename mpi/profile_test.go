@@ -62,7 +62,7 @@ func TestProfilerSeesRefusedCalls(t *testing.T) {
 			return fmt.Errorf("8 items written of 4: %v", err)
 		}
 		told := rec.take()
-		if len(told) != 2 || told[0].Name != "File.ReadAtType" || told[1].Name != "File.WriteAtAllType" ||
+		if len(told) != 2 || told[0].Name != "File.ReadAt" || told[1].Name != "File.WriteAtAll" ||
 			!errors.Is(told[0].Err, ErrCount) || !errors.Is(told[1].Err, ErrCount) {
 			return fmt.Errorf("told of %+v", told)
 		}

@@ -25,6 +25,14 @@ func (w *Win[T]) String() string {
 	return fmt.Sprintf("mpi.Win of %d %T, %v", len(w.buf), v, w.w.c)
 }
 
+// String returns the length of this rank's memory, and the communicator (MPI-4.1, Section 12.2).
+func (w *Window) String() string {
+	return fmt.Sprintf("mpi.Window of %d bytes, %v", len(w.mem), w.c)
+}
+
+// String returns the name of the operator (MPI-4.1, Section 6.9.2).
+func (o ItemOp) String() string { return "mpi.ItemOp " + o.Name() }
+
 // String returns the element type and the name of the file.
 func (f *File[T]) String() string {
 	var v T

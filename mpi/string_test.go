@@ -34,6 +34,11 @@ func TestHandlesPrintShort(t *testing.T) {
 			return err
 		}
 		defer win.Free(ctx)
+		mem, err := WindowCreate(ctx, c, make([]byte, 1000), 1)
+		if err != nil {
+			return err
+		}
+		defer mem.Free(ctx)
 		f, err := FileOpen[int32](ctx, c, name, FileCreate|FileReadWrite, nil)
 		if err != nil {
 			return err
@@ -75,7 +80,7 @@ func TestHandlesPrintShort(t *testing.T) {
 		handles = append(handles, win, f, s, p, bar, ps, pr, cart, graph, typ, gr, gr.Request())
 		gr.Complete(Status{}, nil)
 		handles = append(handles, gr, new(Profile), NewTracer(new(bytes.Buffer)))
-		handles = append(handles, Elements(make([]int32, 100_000)), Buffer{}, Items(make([]int32, 1), 2, typ))
+		handles = append(handles, mem, f.FileHandle, OpSum, Elements(make([]int32, 100_000)), Buffer{}, Items(make([]int32, 1), 2, typ))
 		if c.Rank() == 0 { // others print meanwhile what they use
 			testenv.CheckHandles(t, handles, "Tuning", "Contents", "ErrorCode")
 		}
