@@ -17,7 +17,7 @@ static void handler(MPI_Comm *comm, int *code, ...)
 static void handlers(void)
 {
 	MPI_Errhandler e, f;
-	MPI_Comm c, d;
+	MPI_Comm c, d, none;
 	int n;
 
 	MUST(MPI_Comm_create_errhandler(handler, &e));
@@ -30,8 +30,8 @@ static void handlers(void)
 	MUST(MPI_Comm_call_errhandler(c, MPI_ERR_OTHER));
 	HOLDS(calls == 2 && seen == MPI_ERR_OTHER);
 	MUST(MPI_Comm_dup(c, &d)); // which has the handler, too
-	n = MPI_Comm_split_type(d, 12345, 0, MPI_INFO_NULL, &d);
-	HOLDS(n != MPI_SUCCESS && calls == 3 && on == d);
+	n = MPI_Comm_split_type(d, 12345, 0, MPI_INFO_NULL, &none);
+	HOLDS(n != MPI_SUCCESS && calls == 3 && on == d && none == MPI_COMM_NULL);
 	MUST(MPI_Comm_get_errhandler(d, &f));
 	MUST(MPI_Comm_set_errhandler(MPI_COMM_SELF, f)); // that of calls without a communicator
 	MUST(MPI_Errhandler_free(&f));
