@@ -61,6 +61,15 @@ static void rows(void *in, void *inout, int *n, MPI_Datatype *type)
 	}
 }
 
+/* The datatype can be asked, although the program has freed it. */
+static void sized(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+	int bytes = -1;
+	MUST(MPI_Type_size(*type, &bytes));
+	CHECK(bytes == (int)(sizeof(long) + sizeof(int)), "items of %d bytes", bytes);
+	chain(in, inout, n, &map);
+}
+
 static struct map of(int r, int i) { return (struct map){1 + (r + i) % 2, -9, r + i}; }
 
 static struct map fold(int from, int to, int i)
@@ -156,6 +165,17 @@ int main(int argc, char **argv)
 	CHECK(hull == MPI_OP_NULL, "a freed operator is not null");
 	MUST(MPI_Wait(&request, MPI_STATUS_IGNORE));
 	CHECK(all.low == 1 - size && all.high == 10 * (size - 1), "then from %g to %d", all.low, all.high);
+
+	/* And with a datatype that is freed. */
+	MPI_Datatype copy;
+	MUST(MPI_Type_dup(map, &copy));
+	MUST(MPI_Op_create(sized, 0, &hull));
+	send[0] = of(rank, 0);
+	MUST(MPI_Iallreduce(send, recv, 1, copy, hull, MPI_COMM_WORLD, &request));
+	MUST(MPI_Type_free(&copy));
+	MUST(MPI_Op_free(&hull));
+	MUST(MPI_Wait(&request, MPI_STATUS_IGNORE));
+	equal("Iallreduce of a freed datatype", recv, 0, fold(0, size - 1, 0));
 
 	/* Columns of a matrix, which interleave. */
 	MPI_Datatype column;

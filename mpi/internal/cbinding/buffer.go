@@ -21,6 +21,9 @@ func bufferOf(buf uintptr, count int, datatype Handle) (mpi.Buffer, error) {
 	if buf != 0 && buf < lowestAddress && count > 0 && t.Size() > 0 {
 		return mpi.Buffer{}, badAddress(buf)
 	}
+	if buf < lowestAddress {
+		buf = 0 // no data, or MPI_BOTTOM: a small value is no pointer of Go
+	}
 	return mpi.ItemsAt(pointer(buf), count, t.Datatype), nil
 }
 

@@ -110,25 +110,44 @@ func addComm(h Handle, name string, c *mpi.Comm) {
 // Finalize is MPI_Finalize.
 func Finalize() int {
 	const proc = "MPI_Finalize"
-	state.mu.Lock()
-	defer state.mu.Unlock()
-	switch state.phase.Load() {
-	case beforeInit:
-		return fail(proc, &callError{class: abi.ErrOther, text: "called before MPI_Init"})
-	case finalized:
-		return fail(proc, &callError{class: abi.ErrOther, text: "called twice"})
+	self, err := beginFinalize()
+	if err != nil {
+		return fail(proc, err)
 	}
-	self := comms.get(abi.CommSelf)
-	if err := self.attrs.drop(self.handle); err != nil {
+	if err = self.attrs.drop(self.handle); err == nil { // functions of the program, which may call MPI or exit
+		err = leaveWorld(self)
+	}
+	state.finalizing.Store(false)
+	if err != nil {
 		return self.done(proc, err)
 	}
+	return 0
+}
+
+// beginFinalize returns MPI_COMM_SELF if this is the call that finalizes MPI.
+func beginFinalize() (*communicator, error) {
+	state.mu.Lock()
+	defer state.mu.Unlock()
+	switch {
+	case state.phase.Load() == beforeInit:
+		return nil, &callError{class: abi.ErrOther, text: "called before MPI_Init"}
+	case state.phase.Load() == finalized || state.finalizing.Swap(true):
+		return nil, &callError{class: abi.ErrOther, text: "called twice"}
+	}
+	return comms.get(abi.CommSelf), nil
+}
+
+// leaveWorld ends the World model. The error handlers of the program are called without its lock.
+func leaveWorld(self *communicator) error {
+	state.mu.Lock()
+	defer state.mu.Unlock()
 	for _, f := range leaveHooks {
 		f()
 	}
 	if w := theWorld(); state.live.Load() > 1 {
 		leaveAtExit(w.Finalize) // sessions go on
 	} else if err := w.Finalize(background); err != nil {
-		return self.done(proc, err)
+		return err
 	}
 	state.phase.Store(finalized)
 	CachePhase(finalized)
@@ -139,7 +158,7 @@ func Finalize() int {
 	outside.handler.Store(self.handler.Load())
 	state.world.Store(nil)
 	state.live.Add(-1)
-	return 0
+	return nil
 }
 
 // Initialized is MPI_Initialized.

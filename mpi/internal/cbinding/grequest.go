@@ -17,7 +17,6 @@ type generalized struct {
 	mu       sync.Mutex // guards what follows
 	complete bool       // MPI_Grequest_complete was called
 	given    bool       // MPI_Request_free was called
-	status   abi.Status // filled by the query function; its address must not change
 }
 
 // GrequestStart is MPI_Grequest_start.
@@ -74,19 +73,22 @@ func GrequestComplete(request Handle) int {
 	return 0
 }
 
+// queryStatuses has the statuses that query functions fill.
+var queryStatuses = sync.Pool{New: func() any { return new(abi.Status) }}
+
 // query asks the program for the status of the operation, which is complete, and stores it. It returns the
 // error that the query function has returned.
 func (u *generalized) query(status uintptr) error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	p := uintptr(unsafe.Pointer(&u.status))
-	u.status = abi.Status{}
+	told := queryStatuses.Get().(*abi.Status) // on the heap: its address must not change. The function may call MPI
+	defer queryStatuses.Put(told)
+	*told = abi.Status{}
+	p := uintptr(unsafe.Pointer(told))
 	emptyStatus(p)
 	code := CallGrequestQuery(u.queryFn, u.extraState, p)
 	if status != abi.StatusIgnore {
 		s := at[abi.Status](status)
 		was := s.Error
-		*s = u.status
+		*s = *told
 		s.Error = was
 	}
 	if code != abi.Success {

@@ -243,8 +243,9 @@ func InfoGetNkeys(info Handle, nkeys uintptr) int {
 		return fail(proc, err)
 	}
 	i.mu.Lock()
-	defer i.mu.Unlock()
-	return fail(proc, setInt(nkeys, len(i.keys), false))
+	n := len(i.keys)
+	i.mu.Unlock()
+	return fail(proc, setInt(nkeys, n, false))
 }
 
 // InfoGetNthkey is MPI_Info_get_nthkey.
@@ -255,11 +256,15 @@ func InfoGetNthkey(info Handle, n int, key uintptr) int {
 		return fail(proc, err)
 	}
 	i.mu.Lock()
-	defer i.mu.Unlock()
-	if n < 0 || n >= len(i.keys) {
+	k, found := "", n >= 0 && n < len(i.keys)
+	if found {
+		k = i.keys[n]
+	}
+	i.mu.Unlock()
+	if !found {
 		return fail(proc, argError(abi.ErrArg, "n", n, "is not the number of one of the keys"))
 	}
-	return fail(proc, setStr(key, 0, i.keys[n], abi.MaxInfoKey))
+	return fail(proc, setStr(key, 0, k, abi.MaxInfoKey))
 }
 
 // InfoSet is MPI_Info_set.

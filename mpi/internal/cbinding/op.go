@@ -2,6 +2,7 @@ package cbinding
 
 import (
 	"math"
+	"runtime"
 	"sync/atomic"
 	"unsafe"
 
@@ -76,21 +77,31 @@ func (o *op) on(datatype Handle) mpi.ItemOp {
 
 // callUserOp calls a function of the program with items that lie in the slices, whose first byte is the
 // lowest of their data. The number of items is an int of C.
-func callUserOp(fn uintptr, large bool, in, inout []byte, count int, t *mpi.Datatype, datatype Handle) {
+func callUserOp(fn uintptr, large bool, in, inout []byte, count int, t *mpi.Datatype, handle Handle) {
 	lb, _ := t.TrueExtent()
 	_, extent := t.Extent()
 	lowest := lb + min((count-1)*extent, 0)
 	from := uintptr(unsafe.Pointer(unsafe.SliceData(in))) - uintptr(lowest)
 	to := uintptr(unsafe.Pointer(unsafe.SliceData(inout))) - uintptr(lowest)
+	if types.get(handle) == nil { // the program has freed it since: the function gets a handle for the call
+		temporary := &datatype{Datatype: t}
+		temporary.committed.Store(true)
+		if h, err := types.put(temporary); err == nil {
+			temporary.handle, handle = h, h
+			defer types.delete(h)
+		}
+	}
 	for count > 0 {
 		n := count
 		if !large {
 			n = min(n, math.MaxInt32)
 		}
-		CallUserOp(fn, from, to, n, datatype, large)
+		CallUserOp(fn, from, to, n, handle, large)
 		count -= n
 		from, to = from+uintptr(n*extent), to+uintptr(n*extent)
 	}
+	runtime.KeepAlive(in)
+	runtime.KeepAlive(inout)
 }
 
 // OpCreate is MPI_Op_create, and with large MPI_Op_create_c.

@@ -82,11 +82,13 @@ func SessionFinalize(session uintptr) int {
 	if err != nil {
 		return fail(proc, err)
 	}
-	if err := s.end(); err != nil {
+	if !sessions.delete(h) { // another thread has ended it
+		return fail(proc, sessions.missing(h))
+	}
+	setHandle(session, abi.SessionNull)
+	if err := s.end(); err != nil { // it has ended all the same
 		return s.done(proc, err)
 	}
-	sessions.delete(h)
-	setHandle(session, abi.SessionNull)
 	return 0
 }
 

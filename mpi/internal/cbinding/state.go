@@ -10,13 +10,14 @@ import (
 
 // state is the state of MPI in the process.
 var state struct {
-	mu      sync.Mutex                // held while the state changes
-	phase   atomic.Int32              // of the World model: MPI_Init and MPI_Finalize
-	world   atomic.Pointer[mpi.World] // of MPI_Init; nil before and after
-	live    atomic.Int32              // uses of MPI: MPI_Init and sessions that have not ended
-	threads atomic.Int32              // thread level that MPI_Init_thread returned
-	rank    atomic.Int32              // in MPI_COMM_WORLD, also of processes with sessions only
-	main    atomic.Uint64             // thread that called MPI_Init
+	mu         sync.Mutex                // held while the state changes
+	phase      atomic.Int32              // of the World model: MPI_Init and MPI_Finalize
+	finalizing atomic.Bool               // MPI_Finalize was called
+	world      atomic.Pointer[mpi.World] // of MPI_Init; nil before and after
+	live       atomic.Int32              // uses of MPI: MPI_Init and sessions that have not ended
+	threads    atomic.Int32              // thread level that MPI_Init_thread returned
+	rank       atomic.Int32              // in MPI_COMM_WORLD, also of processes with sessions only
+	main       atomic.Uint64             // thread that called MPI_Init
 }
 
 // Phases of the World model.

@@ -214,6 +214,9 @@ func WinAttach(win Handle, base uintptr, size int) int {
 	case size > 0 && base < lowestAddress:
 		err = argError(abi.ErrRmaAttach, "base", base, "is no address")
 	default:
+		if base < lowestAddress {
+			base = 0 // no memory: a small value is no pointer of Go
+		}
 		if _, err = w.Attach(unsafe.Slice((*byte)(pointer(base)), size)); err != nil {
 			err = withClass(err, abi.ErrRmaAttach)
 		}

@@ -17,7 +17,7 @@ const (
 	// maxIdleGap is the most calls to one poll: about 3 µs of them, so a poll of half a microsecond adds a fifth.
 	maxIdleGap = 64
 	// idleClockEvery is how many calls in a gap there are to one that reads the clock, which costs as
-	// much as the rest of such a call.
+	// much as the rest of such a call. The first does, so a program that calls rarely polls each time.
 	idleClockEvery = 8
 	// maxIdleTime ends a gap, 10 µs: calls that take longer are a program's that does something between them.
 	maxIdleTime = 10_000
@@ -28,7 +28,7 @@ func (i *idlePoll) due() bool {
 	n := i.calls.Add(1)
 	since, gap := n-i.polled.Load(), i.gap.Load()
 	if since < gap {
-		if since%idleClockEvery != 0 || Clock()-i.at.Load() < maxIdleTime {
+		if since%idleClockEvery != 1 || Clock()-i.at.Load() < maxIdleTime {
 			return false
 		}
 		gap = 0
