@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/weftstack/weft/cmd/weft/internal/clitest"
 )
@@ -37,6 +38,22 @@ func TestRunPassesSignalsOn(t *testing.T) {
 	}
 	if !strings.Contains(errs.String(), "was killed by signal") {
 		t.Errorf("message %q does not say how the rank ended", errs.String())
+	}
+}
+
+// waitStopped waits until a process that was sent SIGSTOP runs no longer: its threads stop a moment
+// after kill has returned. Where /proc does not tell, that moment is 100 ms.
+func waitStopped(pid int) {
+	for range 500 {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			time.Sleep(100 * time.Millisecond)
+			return
+		}
+		if _, state, _ := strings.Cut(string(stat), ") "); strings.HasPrefix(state, "T") {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 
@@ -83,6 +100,7 @@ func TestQuitSaysWhoWaitsForWhom(t *testing.T) {
 	}
 	syscall.Kill(pid, syscall.SIGSTOP)
 	defer syscall.Kill(pid, syscall.SIGKILL)
+	waitStopped(pid)
 	cmd.Process.Signal(syscall.SIGQUIT)
 	until("rank 0 is in Recv")
 	until("rank 2 does not answer")
