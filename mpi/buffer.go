@@ -36,7 +36,7 @@ func Elements[T Element](buf []T) Buffer {
 	return Buffer{items: datatype.Items{Mem: datatype.Bytes(buf), Elem: datatype.SizeOf[T](), Sig: sig}, of: (*T)(nil)}
 }
 
-// padded returns count elements in mem, whose datatype has gaps, as a Buffer.
+// padded returns count elements in mem as a Buffer. Their datatype t has gaps.
 func padded(mem []byte, count int, t *datatype.Type) (b Buffer) {
 	b.items, b.err = datatype.ItemsOf(datatype.Buffer{Mem: datatype.In(mem), Count: count, Type: t})
 	return b

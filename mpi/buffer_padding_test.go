@@ -9,8 +9,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
-// A gapped has padding between its fields and at its end: 8 of 24 bytes, of which the first are those
-// with gapMarks.
+// A gapped has 24 bytes. 8 of them are padding, between its fields and at its end: those with 1 in gapMarks.
 type gapped struct {
 	A int8
 	B float64

@@ -63,7 +63,7 @@ func (m *room) add(p pkg, all []pkg) error {
 			return err
 		}
 		n := bytes.Count(text, []byte("\n"))
-		if !generated(text) { // nobody reads it to find a way through
+		if !generated(text) { // generated code is not read
 			m.longestFile = max(m.longestFile, n)
 		}
 		lines += n

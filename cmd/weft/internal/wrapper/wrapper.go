@@ -49,8 +49,8 @@ var languages = map[string]language{
 // Is reports whether a program of this name is a wrapper.
 func Is(name string) bool { _, ok := languages[name]; return ok }
 
-// Main is the wrapper of a name, called with args, in an installation whose
-// directory is prefix. It returns the exit status.
+// Main runs the wrapper compiler of this name with args. Prefix is the directory that the
+// library was installed in. It returns the exit status.
 func Main(name, prefix string, args []string) int {
 	w := wrapper{name: name, language: languages[name], prefix: prefix, getenv: os.Getenv, lookPath: exec.LookPath}
 	line, run, err := w.command(args)
@@ -212,7 +212,7 @@ func links(args []string) bool {
 	return input
 }
 
-// takesValue are flags of compilers whose value is the next argument, and no input.
+// takesValue are the flags of compilers that take the next argument as their value: it is no input file.
 var takesValue = map[string]bool{"-o": true, "-x": true, "-I": true, "-L": true, "-D": true, "-U": true, "-include": true,
 	"-isystem": true, "-MF": true, "-MT": true, "-MQ": true, "-J": true, "-Xlinker": true, "-T": true, "-u": true, "-arch": true}
 
