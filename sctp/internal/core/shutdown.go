@@ -36,10 +36,21 @@ func (a *Assoc) Shutdown(now clock.Time) {
 	case Established:
 		a.setState(ShutdownPending, "the user shuts down")
 		a.tx.sb.SetEnding()
+		a.stopDelayingSacks()
 		a.progressShutdown(now)
 	}
 	// Section 9.2: in SHUTDOWN-RECEIVED "it MUST ignore ULP shutdown requests".
 	a.slow = a.findSlowReasons()
+}
+
+// stopDelayingSacks acknowledges now what was received, and what comes later at once: there
+// will be no data to bundle a SACK with, and a peer that shuts down at the same time waits for
+// it in SHUTDOWN-PENDING (RFC 9260, Section 6.2: the delay is an upper bound).
+func (a *Assoc) stopDelayingSacks() {
+	a.rx.sack.SetNoDelay(true)
+	if a.rx.sack.Pending() {
+		a.rx.sack.Force()
+	}
 }
 
 // progressShutdown moves on when nothing is left to send and nothing is
@@ -55,7 +66,6 @@ func (a *Assoc) progressShutdown(now clock.Time) {
 		}
 		if a.rc.DropResets(ErrShutdown); a.rc.Len() == 0 {
 			a.setState(ShutdownSent, "all data is acknowledged")
-			a.rx.sack.SetNoDelay(true)
 			a.shut.sendReq = true
 			a.startT2(now, a.dataPath())
 			if g := clock.Time(a.cfg.ShutdownGuard); g > 0 {

@@ -51,6 +51,36 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
+// Two ends that shut down at once, each with a message in flight, do not wait for each other's
+// delayed SACK: the side that shuts down has nothing to bundle a SACK with, and it acknowledges
+// at once what it has received (RFC 9260, Section 6.2: the delay is an upper bound).
+func TestShutdownOfBothEndsDoesNotWaitForDelayedSacks(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		p := newPair(t, 50)
+		p.connect()
+		p.a.send(0, 10) // the first DATA chunk is acknowledged at once (Section 5.1)
+		p.z.send(0, 10)
+		p.advance(50 * time.Millisecond)
+		p.a.send(0, 10)
+		p.z.send(0, 10)
+		p.a.flush()
+		p.z.flush()
+		if late { // the messages have arrived, and their SACKs are pending
+			p.advance(20 * time.Millisecond)
+		}
+		start := p.now
+		p.a.assoc.Shutdown(p.now)
+		p.z.assoc.Shutdown(p.now)
+		p.a.wantState(ShutdownPending)
+		p.z.wantState(ShutdownPending)
+		p.wantClosed(time.Minute)
+		if took := time.Duration(p.now - start); took >= DefaultSackDelay/2 {
+			t.Errorf("messages arrived before the shutdown %t: closed after %v, want less than %v", late, took, DefaultSackDelay/2)
+		}
+		p.wantDelivered()
+	}
+}
+
 // The association closes at both ends, whichever packets of the shutdown are
 // lost and whoever begins.
 func TestShutdownLosesAnyPackets(t *testing.T) {

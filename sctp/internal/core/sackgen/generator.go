@@ -228,7 +228,7 @@ func (s *Generator) SetMultipath(on bool) { s.multipath = on }
 func (s *Generator) ForMultipath() bool { return s.multipath }
 
 // SetNoDelay turns the delay off or on again. In SHUTDOWN-SENT every packet with
-// DATA is acknowledged at once (RFC 9260, Section 9.2).
+// DATA is acknowledged at once (RFC 9260, Section 9.2), and in SHUTDOWN-PENDING as well.
 func (s *Generator) SetNoDelay(on bool) { s.noDelay = on }
 
 // dropPath forgets path as the source of the last DATA: a path was removed, and
