@@ -39,14 +39,14 @@ func (c *Comm) Alltoallw(ctx context.Context, send, recv []Buffer) error {
 // Ialltoallw starts [Comm.Alltoallw] (MPI_Ialltoallw). The slices of Buffers may be used again at once.
 func (c *Comm) Ialltoallw(send, recv []Buffer) (*Request, error) {
 	send, recv = cloneBuffers(send, recv)
-	return start(c.alltoallwCall(context.Background(), send, recv))
+	return start(c.alltoallwCall(nonblocking, send, recv))
 }
 
 // AlltoallwInit prepares [Comm.Ialltoallw] (MPI_Alltoallw_init).
 func (c *Comm) AlltoallwInit(send, recv []Buffer) (*Persistent, error) {
 	send, recv = cloneBuffers(send, recv)
 	return prepare(c, func(c *Comm) (*Request, error) {
-		return start(c.alltoallwCall(context.Background(), send, recv))
+		return start(c.alltoallwCall(nonblocking, send, recv))
 	})
 }
 

@@ -13,7 +13,7 @@ func (c *Comm) Bcast(ctx context.Context, b Buffer, root int) error {
 
 // Ibcast starts [Comm.Bcast] (MPI_Ibcast).
 func (c *Comm) Ibcast(b Buffer, root int) (*Request, error) {
-	return start(c.bcastCall(context.Background(), checkBuffers(&Buffer{}, &b), root))
+	return start(c.bcastCall(nonblocking, checkBuffers(&Buffer{}, &b), root))
 }
 
 // BcastInit prepares [Comm.Ibcast] (MPI_Bcast_init).
@@ -28,7 +28,7 @@ func (c *Comm) Gather(ctx context.Context, send, recv Buffer, root int) error {
 
 // Igather starts [Comm.Gather] (MPI_Igather).
 func (c *Comm) Igather(send, recv Buffer, root int) (*Request, error) {
-	return start(c.gatherCall(context.Background(), CollGather, checkBuffers(&send, &recv), root))
+	return start(c.gatherCall(nonblocking, CollGather, checkBuffers(&send, &recv), root))
 }
 
 // GatherInit prepares [Comm.Igather] (MPI_Gather_init).
@@ -44,7 +44,7 @@ func (c *Comm) Gatherv(ctx context.Context, send, recv Buffer, counts, displs []
 // Igatherv starts [Comm.Gatherv] (MPI_Igatherv).
 func (c *Comm) Igatherv(send, recv Buffer, counts, displs []int, root int) (*Request, error) {
 	b := checkBlocked(&send, &recv, false, true)
-	return start(c.gathervCall(context.Background(), CollGatherv, b, counts, displs, root))
+	return start(c.gathervCall(nonblocking, CollGatherv, b, counts, displs, root))
 }
 
 // GathervInit prepares [Comm.Igatherv] (MPI_Gatherv_init).
@@ -59,7 +59,7 @@ func (c *Comm) Scatter(ctx context.Context, send, recv Buffer, root int) error {
 
 // Iscatter starts [Comm.Scatter] (MPI_Iscatter).
 func (c *Comm) Iscatter(send, recv Buffer, root int) (*Request, error) {
-	return start(c.gatherCall(context.Background(), CollScatter, checkBuffers(&send, &recv), root))
+	return start(c.gatherCall(nonblocking, CollScatter, checkBuffers(&send, &recv), root))
 }
 
 // ScatterInit prepares [Comm.Iscatter] (MPI_Scatter_init).
@@ -75,7 +75,7 @@ func (c *Comm) Scatterv(ctx context.Context, send, recv Buffer, counts, displs [
 // Iscatterv starts [Comm.Scatterv] (MPI_Iscatterv).
 func (c *Comm) Iscatterv(send, recv Buffer, counts, displs []int, root int) (*Request, error) {
 	b := checkBlocked(&send, &recv, true, false)
-	return start(c.gathervCall(context.Background(), CollScatterv, b, counts, displs, root))
+	return start(c.gathervCall(nonblocking, CollScatterv, b, counts, displs, root))
 }
 
 // ScattervInit prepares [Comm.Iscatterv] (MPI_Scatterv_init).
@@ -90,7 +90,7 @@ func (c *Comm) Allgather(ctx context.Context, send, recv Buffer) error {
 
 // Iallgather starts [Comm.Allgather] (MPI_Iallgather).
 func (c *Comm) Iallgather(send, recv Buffer) (*Request, error) {
-	return start(c.allgatherCall(context.Background(), CollAllgather, checkBuffers(&send, &recv), nil, nil))
+	return start(c.allgatherCall(nonblocking, CollAllgather, checkBuffers(&send, &recv), nil, nil))
 }
 
 // AllgatherInit prepares [Comm.Iallgather] (MPI_Allgather_init).
@@ -106,7 +106,7 @@ func (c *Comm) Allgatherv(ctx context.Context, send, recv Buffer, counts, displs
 // Iallgatherv starts [Comm.Allgatherv] (MPI_Iallgatherv).
 func (c *Comm) Iallgatherv(send, recv Buffer, counts, displs []int) (*Request, error) {
 	b := checkBlocked(&send, &recv, false, true)
-	return start(c.allgatherCall(context.Background(), CollAllgatherv, b, counts, displs))
+	return start(c.allgatherCall(nonblocking, CollAllgatherv, b, counts, displs))
 }
 
 // AllgathervInit prepares [Comm.Iallgatherv] (MPI_Allgatherv_init).
@@ -121,7 +121,7 @@ func (c *Comm) Alltoall(ctx context.Context, send, recv Buffer) error {
 
 // Ialltoall starts [Comm.Alltoall] (MPI_Ialltoall).
 func (c *Comm) Ialltoall(send, recv Buffer) (*Request, error) {
-	return start(c.alltoallCall(context.Background(), checkBuffers(&send, &recv)))
+	return start(c.alltoallCall(nonblocking, checkBuffers(&send, &recv)))
 }
 
 // AlltoallInit prepares [Comm.Ialltoall] (MPI_Alltoall_init).
@@ -141,7 +141,7 @@ func (c *Comm) Ialltoallv(
 	send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int,
 ) (*Request, error) {
 	b := checkBlocked(&send, &recv, true, true)
-	return start(c.alltoallvCall(context.Background(), b, scounts, sdispls, rcounts, rdispls))
+	return start(c.alltoallvCall(nonblocking, b, scounts, sdispls, rcounts, rdispls))
 }
 
 // AlltoallvInit prepares [Comm.Ialltoallv] (MPI_Alltoallv_init).
@@ -161,7 +161,7 @@ func (c *Comm) NeighborAllgather(ctx context.Context, send, recv Buffer) error {
 
 // IneighborAllgather starts [Comm.NeighborAllgather] (MPI_Ineighbor_allgather).
 func (c *Comm) IneighborAllgather(send, recv Buffer) (*Request, error) {
-	return start(neighborAllgather(context.Background(), c.topology, checkBuffers(&send, &recv)))
+	return start(neighborAllgather(nonblocking, c.topology, checkBuffers(&send, &recv)))
 }
 
 // NeighborAllgatherInit prepares [Comm.IneighborAllgather] (MPI_Neighbor_allgather_init).
@@ -178,7 +178,7 @@ func (c *Comm) NeighborAllgatherv(ctx context.Context, send, recv Buffer, counts
 // IneighborAllgatherv starts [Comm.NeighborAllgatherv] (MPI_Ineighbor_allgatherv).
 func (c *Comm) IneighborAllgatherv(send, recv Buffer, counts, displs []int) (*Request, error) {
 	b := checkBlocked(&send, &recv, false, true)
-	return start(neighborAllgatherv(context.Background(), c.topology, b, counts, displs))
+	return start(neighborAllgatherv(nonblocking, c.topology, b, counts, displs))
 }
 
 // NeighborAllgathervInit prepares [Comm.IneighborAllgatherv] (MPI_Neighbor_allgatherv_init).
@@ -194,7 +194,7 @@ func (c *Comm) NeighborAlltoall(ctx context.Context, send, recv Buffer) error {
 
 // IneighborAlltoall starts [Comm.NeighborAlltoall] (MPI_Ineighbor_alltoall).
 func (c *Comm) IneighborAlltoall(send, recv Buffer) (*Request, error) {
-	return start(neighborAlltoall(context.Background(), c.topology, checkBuffers(&send, &recv)))
+	return start(neighborAlltoall(nonblocking, c.topology, checkBuffers(&send, &recv)))
 }
 
 // NeighborAlltoallInit prepares [Comm.IneighborAlltoall] (MPI_Neighbor_alltoall_init).
@@ -216,7 +216,7 @@ func (c *Comm) IneighborAlltoallv(
 	send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int,
 ) (*Request, error) {
 	b := checkBlocked(&send, &recv, true, true)
-	return start(neighborAlltoallv(context.Background(), c.topology, b, scounts, sdispls, rcounts, rdispls))
+	return start(neighborAlltoallv(nonblocking, c.topology, b, scounts, sdispls, rcounts, rdispls))
 }
 
 // NeighborAlltoallvInit prepares [Comm.IneighborAlltoallv] (MPI_Neighbor_alltoallv_init).

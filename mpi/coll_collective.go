@@ -38,7 +38,7 @@ type collective struct {
 var collectivePool = sync.Pool{New: func() any { return new(collective) }}
 
 // begin starts a collective: it takes the next tag of the communicator, so
-// ranks must call it in the same order.
+// ranks must call it in the same order. ctx is nonblocking for a nonblocking one.
 func (c *Comm) begin(ctx context.Context, kind Coll) (*collective, error) {
 	if err := c.comm.Usable(); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (c *Comm) begin(ctx context.Context, kind Coll) (*collective, error) {
 	}
 	k := collectivePool.Get().(*collective)
 	k.kind, k.Rank, k.Size, k.Comm = kind, c.comm.Rank, len(c.comm.Peers), &k.comm
-	k.comm.ctx, k.comm.c, k.comm.slot, k.comm.tag = ctx, c, p2p.SlotColl, c.coll.nextTag()
+	k.comm.ctx, k.comm.c, k.comm.slot, k.comm.tag = ctx, c, p2p.SlotColl, c.coll.nextTag(ctx)
 	return k, nil
 }
 

@@ -77,7 +77,7 @@ func (k *collective) around(before *collective, send, recv []byte, after *collec
 }
 
 func (c *Comm) interBarrier(ctx context.Context) (*collective, error) {
-	defer c.local.coll.take(2)()
+	defer c.local.coll.take(ctx, 2)()
 	k, err := c.prepare(ctx, CollBarrier, checked{}, 0)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (c *Comm) interBarrier(ctx context.Context) (*collective, error) {
 }
 
 func (c *Comm) interBcast(ctx context.Context, b checked, root int) (*collective, error) {
-	defer c.local.coll.take(1)()
+	defer c.local.coll.take(ctx, 1)()
 	k, err := c.prepare(ctx, CollBcast, b, len(b.recv))
 	if err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func betweenGroups(k *collective) error {
 }
 
 func (c *Comm) interAllgather(ctx context.Context, kind Coll, b checked, counts, displs []int) (*collective, error) {
-	defer c.local.coll.take(2)()
+	defer c.local.coll.take(ctx, 2)()
 	k, err := c.prepare(ctx, kind, b, 0)
 	if err != nil {
 		return nil, err
@@ -236,7 +236,7 @@ func (c *Comm) interReduce(ctx context.Context, kind Coll, b checked, red op.Red
 	if kind == CollAllreduce {
 		parts = 2
 	}
-	defer c.local.coll.take(parts)()
+	defer c.local.coll.take(ctx, parts)()
 	k, err := c.prepare(ctx, kind, b, len(b.send))
 	if err != nil {
 		return nil, err
@@ -306,7 +306,7 @@ func (c *Comm) interAllreduce(ctx context.Context, k *collective, red op.Reducer
 func (c *Comm) interReduceScatter(
 	ctx context.Context, kind Coll, b checked, counts []int, red op.Reducer,
 ) (*collective, error) {
-	defer c.local.coll.take(2)()
+	defer c.local.coll.take(ctx, 2)()
 	k, err := c.prepare(ctx, kind, b, len(b.send))
 	if err != nil {
 		return nil, err

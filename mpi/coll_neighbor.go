@@ -45,24 +45,24 @@ func NeighborAlltoallv[T Element](
 
 // IneighborAllgather starts [NeighborAllgather] (MPI_Ineighbor_allgather).
 func IneighborAllgather[T Element](t Topology, send, recv []T) (*Request, error) {
-	return start(neighborAllgather(context.Background(), t, check(send, recv)))
+	return start(neighborAllgather(nonblocking, t, check(send, recv)))
 }
 
 // IneighborAllgatherv starts [NeighborAllgatherv] (MPI_Ineighbor_allgatherv).
 func IneighborAllgatherv[T Element](t Topology, send, recv []T, counts, displs []int) (*Request, error) {
-	return start(neighborAllgatherv(context.Background(), t, check(send, recv), counts, displs))
+	return start(neighborAllgatherv(nonblocking, t, check(send, recv), counts, displs))
 }
 
 // IneighborAlltoall starts [NeighborAlltoall] (MPI_Ineighbor_alltoall).
 func IneighborAlltoall[T Element](t Topology, send, recv []T) (*Request, error) {
-	return start(neighborAlltoall(context.Background(), t, check(send, recv)))
+	return start(neighborAlltoall(nonblocking, t, check(send, recv)))
 }
 
 // IneighborAlltoallv starts [NeighborAlltoallv] (MPI_Ineighbor_alltoallv).
 func IneighborAlltoallv[T Element](
 	t Topology, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int,
 ) (*Request, error) {
-	return start(neighborAlltoallv(context.Background(), t, check(send, recv), scounts, sdispls, rcounts, rdispls))
+	return start(neighborAlltoallv(nonblocking, t, check(send, recv), scounts, sdispls, rcounts, rdispls))
 }
 
 func neighborAllgather(ctx context.Context, t Topology, b checked) (*collective, error) {
@@ -181,7 +181,7 @@ func prepareNeighbor(
 	}
 	c := t.Comm()
 	k, err := c.prepare(ctx, collNeighbor, b, 0)
-	second := c.coll.nextTag() // of the second flow
+	second := c.coll.nextTag(ctx) // of the second flow
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func NeighborAlltoallw[T Element](ctx context.Context, t Topology, send []T, sco
 func IneighborAlltoallw[T Element](t Topology, send []T, scounts, sdispls []int, stypes []*Datatype,
 	recv []T, rcounts, rdispls []int, rtypes []*Datatype) (*Request, error) {
 	out, in := blocksIn(send, scounts, sdispls, stypes), blocksIn(recv, rcounts, rdispls, rtypes)
-	return start(neighborAlltoallw(context.Background(), t, out, in))
+	return start(neighborAlltoallw(nonblocking, t, out, in))
 }
 
 // NeighborAlltoallw sends the items of send[i] to the ith target, and stores what comes from the ith
@@ -39,14 +39,14 @@ func (c *Comm) NeighborAlltoallw(ctx context.Context, send, recv []Buffer) error
 // may be used again at once.
 func (c *Comm) IneighborAlltoallw(send, recv []Buffer) (*Request, error) {
 	send, recv = cloneBuffers(send, recv)
-	return start(neighborAlltoallw(context.Background(), c.topology, send, recv))
+	return start(neighborAlltoallw(nonblocking, c.topology, send, recv))
 }
 
 // NeighborAlltoallwInit prepares [Comm.IneighborAlltoallw] (MPI_Neighbor_alltoallw_init).
 func (c *Comm) NeighborAlltoallwInit(send, recv []Buffer) (*Persistent, error) {
 	send, recv = cloneBuffers(send, recv)
 	return prepare(c, func(c *Comm) (*Request, error) {
-		return start(neighborAlltoallw(context.Background(), c.topology, send, recv))
+		return start(neighborAlltoallw(nonblocking, c.topology, send, recv))
 	})
 }
 
@@ -56,7 +56,7 @@ func neighborAlltoallw(ctx context.Context, t Topology, send, recv []Buffer) (*c
 	}
 	c := t.Comm()
 	k, err := c.prepare(ctx, collNeighbor, checked{}, 0)
-	tags := [2]int{0, c.coll.nextTag()}
+	tags := [2]int{0, c.coll.nextTag(ctx)}
 	if err != nil {
 		return nil, err
 	}

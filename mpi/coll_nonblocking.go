@@ -1,7 +1,5 @@
 package mpi
 
-import "context"
-
 // Nonblocking collectives (MPI-4.1, Section 6.12) start the operation of their blocking forms and
 // return at once; a goroutine carries it on, so it makes progress independent of the program.
 // Buffers must not be touched until the request is done. All ranks must start the collectives of a
@@ -9,7 +7,7 @@ import "context"
 // are returned at once.
 
 // Ibarrier starts [Barrier] (MPI_Ibarrier).
-func Ibarrier(c *Comm) (*Request, error) { return start(c.barrierCall(context.Background())) }
+func Ibarrier(c *Comm) (*Request, error) { return start(c.barrierCall(nonblocking)) }
 
 // Ibcast starts [Bcast] (MPI_Ibcast).
 func Ibcast[T Element](c *Comm, buf []T, root int) (*Request, error) {
@@ -18,32 +16,32 @@ func Ibcast[T Element](c *Comm, buf []T, root int) (*Request, error) {
 
 // Ireduce starts [Reduce] (MPI_Ireduce).
 func Ireduce[T Element](c *Comm, send, recv []T, op Op[T], root int) (*Request, error) {
-	return start(c.reduceCall(context.Background(), CollReduce, check(send, recv), op.reducer(), root))
+	return start(c.reduceCall(nonblocking, CollReduce, check(send, recv), op.reducer(), root))
 }
 
 // Iallreduce starts [Allreduce] (MPI_Iallreduce).
 func Iallreduce[T Element](c *Comm, send, recv []T, op Op[T]) (*Request, error) {
-	return start(c.reduceCall(context.Background(), CollAllreduce, check(send, recv), op.reducer(), -1))
+	return start(c.reduceCall(nonblocking, CollAllreduce, check(send, recv), op.reducer(), -1))
 }
 
 // IreduceScatter starts [ReduceScatter] (MPI_Ireduce_scatter).
 func IreduceScatter[T Element](c *Comm, send, recv []T, counts []int, op Op[T]) (*Request, error) {
-	return start(c.reduceScatterCall(context.Background(), CollReduceScatter, check(send, recv), counts, op.reducer()))
+	return start(c.reduceScatterCall(nonblocking, CollReduceScatter, check(send, recv), counts, op.reducer()))
 }
 
 // IreduceScatterBlock starts [ReduceScatterBlock] (MPI_Ireduce_scatter_block).
 func IreduceScatterBlock[T Element](c *Comm, send, recv []T, op Op[T]) (*Request, error) {
-	return start(c.reduceScatterCall(context.Background(), CollReduceScatterBlock, check(send, recv), nil, op.reducer()))
+	return start(c.reduceScatterCall(nonblocking, CollReduceScatterBlock, check(send, recv), nil, op.reducer()))
 }
 
 // Iscan starts [Scan] (MPI_Iscan).
 func Iscan[T Element](c *Comm, send, recv []T, op Op[T]) (*Request, error) {
-	return start(c.reduceCall(context.Background(), CollScan, check(send, recv), op.reducer(), -1))
+	return start(c.reduceCall(nonblocking, CollScan, check(send, recv), op.reducer(), -1))
 }
 
 // Iexscan starts [Exscan] (MPI_Iexscan).
 func Iexscan[T Element](c *Comm, send, recv []T, op Op[T]) (*Request, error) {
-	return start(c.reduceCall(context.Background(), CollExscan, check(send, recv), op.reducer(), -1))
+	return start(c.reduceCall(nonblocking, CollExscan, check(send, recv), op.reducer(), -1))
 }
 
 // Igather starts [Gather] (MPI_Igather).

@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -114,4 +115,32 @@ func nonblockingRound(ctx context.Context, c *Comm, rng *rand.Rand, n int) error
 		}
 	}
 	return nil
+}
+
+// TestBlockingAmongNonblocking lets each rank in turn start a nonblocking collective before a blocking one that the
+// others call first: they do not get each other's messages.
+func TestBlockingAmongNonblocking(t *testing.T) {
+	const p = 3
+	local(t, p, func(ctx context.Context, c *Comm) error {
+		for root := range p {
+			bits := []int{0}
+			var r *Request
+			err := error(nil)
+			if c.Rank() == root {
+				r, err = Iallreduce(c, []int{1 << c.Rank()}, bits, Bor)
+			}
+			if err = errors.Join(err, Barrier(ctx, c)); err != nil {
+				return err
+			}
+			if c.Rank() != root {
+				if r, err = Iallreduce(c, []int{1 << c.Rank()}, bits, Bor); err != nil {
+					return err
+				}
+			}
+			if _, err := r.Wait(ctx); err != nil || bits[0] != 1<<p-1 {
+				return fmt.Errorf("bits %b: %w", bits[0], err)
+			}
+		}
+		return nil
+	})
 }

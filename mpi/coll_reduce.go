@@ -14,7 +14,7 @@ func (c *Comm) Reduce(ctx context.Context, send, recv Buffer, op ItemOp, root in
 
 // Ireduce starts [Comm.Reduce] (MPI_Ireduce).
 func (c *Comm) Ireduce(send, recv Buffer, op ItemOp, root int) (*Request, error) {
-	return start(c.reduceItems(context.Background(), CollReduce, &send, &recv, op, root))
+	return start(c.reduceItems(nonblocking, CollReduce, &send, &recv, op, root))
 }
 
 // ReduceInit prepares [Comm.Ireduce] (MPI_Reduce_init).
@@ -29,7 +29,7 @@ func (c *Comm) Allreduce(ctx context.Context, send, recv Buffer, op ItemOp) erro
 
 // Iallreduce starts [Comm.Allreduce] (MPI_Iallreduce).
 func (c *Comm) Iallreduce(send, recv Buffer, op ItemOp) (*Request, error) {
-	return start(c.reduceItems(context.Background(), CollAllreduce, &send, &recv, op, -1))
+	return start(c.reduceItems(nonblocking, CollAllreduce, &send, &recv, op, -1))
 }
 
 // AllreduceInit prepares [Comm.Iallreduce] (MPI_Allreduce_init).
@@ -44,7 +44,7 @@ func (c *Comm) Scan(ctx context.Context, send, recv Buffer, op ItemOp) error {
 
 // Iscan starts [Comm.Scan] (MPI_Iscan).
 func (c *Comm) Iscan(send, recv Buffer, op ItemOp) (*Request, error) {
-	return start(c.reduceItems(context.Background(), CollScan, &send, &recv, op, -1))
+	return start(c.reduceItems(nonblocking, CollScan, &send, &recv, op, -1))
 }
 
 // ScanInit prepares [Comm.Iscan] (MPI_Scan_init).
@@ -60,7 +60,7 @@ func (c *Comm) Exscan(ctx context.Context, send, recv Buffer, op ItemOp) error {
 
 // Iexscan starts [Comm.Exscan] (MPI_Iexscan).
 func (c *Comm) Iexscan(send, recv Buffer, op ItemOp) (*Request, error) {
-	return start(c.reduceItems(context.Background(), CollExscan, &send, &recv, op, -1))
+	return start(c.reduceItems(nonblocking, CollExscan, &send, &recv, op, -1))
 }
 
 // ExscanInit prepares [Comm.Iexscan] (MPI_Exscan_init).
@@ -77,7 +77,7 @@ func (c *Comm) ReduceScatter(ctx context.Context, send, recv Buffer, counts []in
 // IreduceScatter starts [Comm.ReduceScatter] (MPI_Ireduce_scatter).
 func (c *Comm) IreduceScatter(send, recv Buffer, counts []int, op ItemOp) (*Request, error) {
 	b := op.check(&send, &recv, CollReduceScatter)
-	return start(c.reduceScatterCall(context.Background(), CollReduceScatter, b, counts, b.red))
+	return start(c.reduceScatterCall(nonblocking, CollReduceScatter, b, counts, b.red))
 }
 
 // ReduceScatterInit prepares [Comm.IreduceScatter] (MPI_Reduce_scatter_init).
@@ -95,7 +95,7 @@ func (c *Comm) ReduceScatterBlock(ctx context.Context, send, recv Buffer, op Ite
 // IreduceScatterBlock starts [Comm.ReduceScatterBlock] (MPI_Ireduce_scatter_block).
 func (c *Comm) IreduceScatterBlock(send, recv Buffer, op ItemOp) (*Request, error) {
 	b := op.check(&send, &recv, CollReduceScatterBlock)
-	return start(c.reduceScatterCall(context.Background(), CollReduceScatterBlock, b, nil, b.red))
+	return start(c.reduceScatterCall(nonblocking, CollReduceScatterBlock, b, nil, b.red))
 }
 
 // ReduceScatterBlockInit prepares [Comm.IreduceScatterBlock] (MPI_Reduce_scatter_block_init).
