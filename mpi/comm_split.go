@@ -56,14 +56,12 @@ func (c *Comm) SplitShared(ctx context.Context, key int) (*Comm, error) {
 // SplitType divides c by what its ranks share, ordered by key, then by rank. All
 // ranks of c must call it, with the same kind and info; it blocks until they do.
 // It returns nil if the ranks do not share such a thing. A rank may give a kind
-// of 0 to be left out (MPI_UNDEFINED).
+// of 0 to be left out (MPI_UNDEFINED). Of an intercommunicator it makes those of
+// ranks of both groups that share it; ranks without one in the other group get nil.
 func (c *Comm) SplitType(ctx context.Context, kind SplitKind, key int, info Info) (*Comm, error) {
 	if kind > SplitBySite {
 		_, err := c.Split(ctx, -1, key) // which fails on all ranks
 		return nil, fmt.Errorf("%w: split by kind %d (%w)", ErrOption, kind, err)
-	}
-	if c.remote != nil {
-		return nil, fmt.Errorf("%w: SplitType of an intercommunicator", ErrComm)
 	}
 	color, resource := Undefined, ""
 	pset, byPset := info[InfoPset]
@@ -74,7 +72,9 @@ func (c *Comm) SplitType(ctx context.Context, kind SplitKind, key int, info Info
 		case PsetWorld:
 			color = 0
 		case PsetSelf:
-			color = c.comm.Rank
+			if c.remote == nil { // with nobody of the other group there is nothing to make
+				color = c.comm.Rank
+			}
 		}
 	case kind == SplitBySite, kind == SplitHWUnguided && c.sites() != nil,
 		kind != SplitByMemory && info[InfoHWType] == ResourceSite:
@@ -86,7 +86,7 @@ func (c *Comm) SplitType(ctx context.Context, kind SplitKind, key int, info Info
 	if err != nil || d == nil {
 		return nil, err
 	}
-	if kind == SplitHWUnguided && d.Size() == c.Size() {
+	if kind == SplitHWUnguided && d.Size() == c.Size() && len(d.remote) == len(c.remote) {
 		d.Free()
 		return nil, nil
 	}

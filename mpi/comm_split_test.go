@@ -63,6 +63,43 @@ func TestSplitType(t *testing.T) {
 	})
 }
 
+// TestSplitTypeInter divides an intercommunicator: what is made has ranks of both groups.
+func TestSplitTypeInter(t *testing.T) {
+	runInter(t, 5, func(ctx context.Context, _ *World, c *Comm) error {
+		d, err := c.SplitType(ctx, SplitByMemory, 0, nil)
+		if err != nil {
+			return err
+		}
+		if d == nil || d.Rank() != c.Rank() || d.Size() != c.Size() || d.RemoteSize() != c.RemoteSize() ||
+			d.Info()[InfoHWType] != ResourceMemory {
+			return fmt.Errorf("by memory: %v", d)
+		}
+		if err := Barrier(ctx, d); err != nil {
+			return err
+		}
+		// The first of both groups alone; the others are left out.
+		kind := SplitByMemory
+		if c.Rank() != 0 {
+			kind = 0
+		}
+		d, err = c.SplitType(ctx, kind, 0, nil)
+		if err != nil || (d == nil) != (kind == 0) || d != nil && (d.Size() != 1 || d.RemoteSize() != 1) {
+			return fmt.Errorf("of the first: %v, %w", d, err)
+		}
+		// All are on the host, and a set of one process has none of the other group.
+		for _, info := range []Info{nil, {InfoPset: PsetSelf}} {
+			kind := SplitHWUnguided
+			if info != nil {
+				kind = SplitResourceGuided
+			}
+			if d, err := c.SplitType(ctx, kind, 0, info); d != nil || err != nil {
+				return fmt.Errorf("kind %d, %v: %v, %w", kind, info, d, err)
+			}
+		}
+		return nil
+	})
+}
+
 // TestTopologyMaps compares the ranks that maps give with those of the
 // topologies themselves.
 func TestTopologyMaps(t *testing.T) {

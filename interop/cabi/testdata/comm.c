@@ -156,6 +156,12 @@ static void intercommunicators(int rank, int size)
 	MPI_Comm_compare(inter, part, &n);
 	HOLDS(n == MPI_CONGRUENT);
 	MPI_Comm_free(&part);
+	MPI_Comm_split_type(inter, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &part);
+	MPI_Comm_compare(inter, part, &n);
+	HOLDS(n == MPI_CONGRUENT); /* all are on one host */
+	MPI_Comm_free(&part);
+	MPI_Comm_split_type(inter, MPI_UNDEFINED, 0, MPI_INFO_NULL, &part);
+	HOLDS(part == MPI_COMM_NULL);
 	MPI_Comm_dup(inter, &part);
 	MPI_Comm_compare(inter, part, &n);
 	HOLDS(n == MPI_CONGRUENT);
