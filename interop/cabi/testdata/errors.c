@@ -68,6 +68,7 @@ static void codes(void)
 	HOLDS(flag && *last == code && code > MPI_ERR_LASTCODE);
 	MUST(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
 	FAILS(MPI_ERR_ARG, MPI_Remove_error_class(class));
+	FAILS(MPI_ERR_ARG, MPI_Remove_error_code(code));
 	MUST(MPI_Remove_error_string(code));
 	MUST(MPI_Remove_error_code(code));
 	MUST(MPI_Remove_error_class(class));

@@ -225,7 +225,7 @@ func AddErrorString(errorcode int, text uintptr) int {
 	return 0
 }
 
-// remove removes a class or a code (MPI-4.1, Section 9.5).
+// remove removes a class or a code that has no text and, if it is a class, no codes (MPI-4.1, Section 9.5).
 func remove(name string, code int, class bool) error {
 	added.Lock()
 	defer added.Unlock()
@@ -235,6 +235,8 @@ func remove(name string, code int, class bool) error {
 		return argError(abi.ErrArg, name, code, "was not added by the program")
 	case class && c.codes > 0:
 		return argError(abi.ErrArg, name, code, fmt.Sprintf("has %d codes that were not removed", c.codes))
+	case c.text != "":
+		return argError(abi.ErrArg, name, code, fmt.Sprintf("has a string that was not removed: %q", c.text))
 	}
 	delete(added.codes, code)
 	if of, ok := added.codes[c.class]; ok && !class {

@@ -78,8 +78,11 @@ func TestErrorCodes(t *testing.T) {
 		t.Errorf("class %d, text %q of %d", b.n, b.string(), b.flag)
 	}
 	wantError(t, RemoveErrorClass(class), abi.ErrArg, "has 1 codes")
+	wantError(t, RemoveErrorCode(code), abi.ErrArg, `has a string that was not removed: "disk full"`)
 	must(t, RemoveErrorString(code))
 	must(t, RemoveErrorCode(code))
+	wantError(t, RemoveErrorClass(class), abi.ErrArg, `has a string that was not removed: "disk"`)
+	must(t, RemoveErrorString(class))
 	must(t, RemoveErrorClass(class))
 	wantError(t, ErrorClass(code, addr(&b.n)), abi.ErrArg, "is no error code")
 	wantError(t, RemoveErrorCode(abi.ErrArg), abi.ErrArg, "was not added")

@@ -172,7 +172,7 @@ func SessionGetPsetInfo(session Handle, name, info uintptr) int {
 }
 
 // GroupFromSessionPset is MPI_Group_from_session_pset. For a process set that does not exist the group is
-// MPI_GROUP_NULL (MPI-4.1, Section 11.3.2).
+// MPI_GROUP_NULL (MPI-4.1, Section 11.3.2), and the error that of an argument, as in MPICH.
 func GroupFromSessionPset(session Handle, name, newgroup uintptr) int {
 	nullHandle(newgroup, abi.GroupNull)
 	const proc = "MPI_Group_from_session_pset"
@@ -188,10 +188,6 @@ func GroupFromSessionPset(session Handle, name, newgroup uintptr) int {
 		return s.done(proc, err)
 	}
 	g, err := s.Session.Group(pset)
-	if errors.Is(err, mpi.ErrOption) {
-		setHandle(newgroup, abi.GroupNull)
-		return 0
-	}
 	if err == nil {
 		err = newGroup(newgroup, g, s)
 	}
