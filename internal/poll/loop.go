@@ -1,7 +1,5 @@
 package poll
 
-import "runtime"
-
 // ClockEvery is after how many polls of sockets a spin reads the clock, if nothing came: it
 // bounds the part of a spin that reading the clock takes.
 const ClockEvery = 4
@@ -52,7 +50,7 @@ func (l *Loop) Spin(w *Wait, done, quit func() bool) bool {
 		}
 		came = came || found
 		if every(i, l.YieldFull) && (every(i, l.YieldEvery) || Full()) && !(found && l.YieldIdle) {
-			runtime.Gosched()
+			yield()
 		}
 		if l.Offer != nil && every(i, l.OfferEvery) && !found {
 			l.Offer()

@@ -3,6 +3,8 @@ package cbinding
 import (
 	"os"
 	"runtime"
+
+	"github.com/weftstack/weft/internal/poll"
 )
 
 // minProcessors is the least GOMAXPROCS of a process with the C library. A thread of C that calls Go takes
@@ -14,6 +16,7 @@ const minProcessors = 2
 
 func init() {
 	atStart(func() {
+		poll.LockedThreads()
 		if os.Getenv("GOMAXPROCS") == "" && runtime.GOMAXPROCS(0) < minProcessors {
 			runtime.GOMAXPROCS(minProcessors)
 		}
