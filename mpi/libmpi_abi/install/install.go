@@ -155,7 +155,8 @@ func haveTools() error {
 func build(ctx context.Context, o Options, library string) error {
 	partial := library + ".partial"
 	defer os.Remove(partial)
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-pgo=off", "-buildmode=c-shared",
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildmode=c-shared",
+		"-pgo="+filepath.Join(o.Source, "cmd/weft/default.pgo"), // the hot paths are those of the command
 		// A signal that preempts goroutines would interrupt system calls of the program (EINTR).
 		"-ldflags", "-X runtime.godebugDefault=asyncpreemptoff=1 '-extldflags=-Wl,-soname,"+Library+
 			" -Wl,--version-script="+filepath.Join(o.Source, "mpi/libmpi_abi/symbols.map")+"'",
