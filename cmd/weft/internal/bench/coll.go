@@ -275,7 +275,7 @@ func collBarrier(b *state, _ int) *collective {
 }
 
 func collBcast(b *state, size int) *collective {
-	buf := make([]byte, size)
+	buf := memory[byte](size)
 	return &collective{
 		call:  func(ctx context.Context) error { return mpi.Bcast(ctx, b.c, buf, 0) },
 		start: func() (*mpi.Request, error) { return mpi.Ibcast(b.c, buf, 0) },
@@ -303,7 +303,7 @@ func gatherCase(b *state, send, recv []byte) *collective {
 }
 
 func collAllgather(b *state, size int) *collective {
-	send, recv := make([]byte, size), make([]byte, b.size*size)
+	send, recv := memory[byte](size), memory[byte](b.size*size)
 	return gatherCase(b, send, recv).by(
 		func(ctx context.Context) error { return mpi.Allgather(ctx, b.c, send, recv) },
 		func() (*mpi.Request, error) { return mpi.Iallgather(b.c, send, recv) },
@@ -311,7 +311,7 @@ func collAllgather(b *state, size int) *collective {
 }
 
 func collAllgatherv(b *state, size int) *collective {
-	send, recv, counts := make([]byte, size), make([]byte, b.size*size), b.counts(size)
+	send, recv, counts := memory[byte](size), memory[byte](b.size*size), b.counts(size)
 	return gatherCase(b, send, recv).by(
 		func(ctx context.Context) error { return mpi.Allgatherv(ctx, b.c, send, recv, counts, nil) },
 		func() (*mpi.Request, error) { return mpi.Iallgatherv(b.c, send, recv, counts, nil) },
@@ -321,9 +321,9 @@ func collAllgatherv(b *state, size int) *collective {
 // atRoot returns buffers of one rank's block, and of all blocks at the root.
 func (b *state) atRoot(size int) (one, all []byte) {
 	if b.me == 0 {
-		all = make([]byte, b.size*size)
+		all = memory[byte](b.size * size)
 	}
-	return make([]byte, size), all
+	return memory[byte](size), all
 }
 
 func collGather(b *state, size int) *collective {
@@ -385,7 +385,7 @@ func alltoallCase(b *state, send, recv []byte, size int) *collective {
 }
 
 func collAlltoall(b *state, size int) *collective {
-	send, recv := make([]byte, b.size*size), make([]byte, b.size*size)
+	send, recv := memory[byte](b.size*size), memory[byte](b.size*size)
 	return alltoallCase(b, send, recv, size).by(
 		func(ctx context.Context) error { return mpi.Alltoall(ctx, b.c, send, recv) },
 		func() (*mpi.Request, error) { return mpi.Ialltoall(b.c, send, recv) },
@@ -393,7 +393,7 @@ func collAlltoall(b *state, size int) *collective {
 }
 
 func collAlltoallv(b *state, size int) *collective {
-	send, recv, counts := make([]byte, b.size*size), make([]byte, b.size*size), b.counts(size)
+	send, recv, counts := memory[byte](b.size*size), memory[byte](b.size*size), b.counts(size)
 	return alltoallCase(b, send, recv, size).by(
 		func(ctx context.Context) error { return mpi.Alltoallv(ctx, b.c, send, counts, nil, recv, counts, nil) },
 		func() (*mpi.Request, error) { return mpi.Ialltoallv(b.c, send, counts, nil, recv, counts, nil) },
@@ -428,7 +428,7 @@ func reduceCase(b *state, send, recv []float32, from, ranks int) *collective {
 }
 
 func collAllreduce(b *state, size int) *collective {
-	send, recv := make([]float32, size/4), make([]float32, size/4)
+	send, recv := memory[float32](size/4), memory[float32](size/4)
 	return reduceCase(b, send, recv, 0, b.size).by(
 		func(ctx context.Context) error { return mpi.Allreduce(ctx, b.c, send, recv, mpi.Sum) },
 		func() (*mpi.Request, error) { return mpi.Iallreduce(b.c, send, recv, mpi.Sum) },
@@ -436,9 +436,9 @@ func collAllreduce(b *state, size int) *collective {
 }
 
 func collReduce(b *state, size int) *collective {
-	send, recv := make([]float32, size/4), []float32(nil)
+	send, recv := memory[float32](size/4), []float32(nil)
 	if b.me == 0 {
-		recv = make([]float32, size/4)
+		recv = memory[float32](size / 4)
 	}
 	return reduceCase(b, send, recv, 0, b.size).by(
 		func(ctx context.Context) error { return mpi.Reduce(ctx, b.c, send, recv, mpi.Sum, 0) },
@@ -447,7 +447,7 @@ func collReduce(b *state, size int) *collective {
 }
 
 func collScan(b *state, size int) *collective {
-	send, recv := make([]float32, size/4), make([]float32, size/4)
+	send, recv := memory[float32](size/4), memory[float32](size/4)
 	return reduceCase(b, send, recv, 0, b.me+1).by(
 		func(ctx context.Context) error { return mpi.Scan(ctx, b.c, send, recv, mpi.Sum) },
 		func() (*mpi.Request, error) { return mpi.Iscan(b.c, send, recv, mpi.Sum) },
@@ -455,7 +455,7 @@ func collScan(b *state, size int) *collective {
 }
 
 func collExscan(b *state, size int) *collective {
-	send, recv := make([]float32, size/4), make([]float32, size/4)
+	send, recv := memory[float32](size/4), memory[float32](size/4)
 	return reduceCase(b, send, recv, 0, b.me).by(
 		func(ctx context.Context) error { return mpi.Exscan(ctx, b.c, send, recv, mpi.Sum) },
 		func() (*mpi.Request, error) { return mpi.Iexscan(b.c, send, recv, mpi.Sum) },
@@ -473,7 +473,7 @@ func collReduceScatter(b *state, size int) *collective {
 	for _, n := range counts[:b.me] {
 		from += n
 	}
-	send, recv := make([]float32, total), make([]float32, counts[b.me])
+	send, recv := memory[float32](total), memory[float32](counts[b.me])
 	return reduceCase(b, send, recv, from, b.size).by(
 		func(ctx context.Context) error { return mpi.ReduceScatter(ctx, b.c, send, recv, counts, mpi.Sum) },
 		func() (*mpi.Request, error) { return mpi.IreduceScatter(b.c, send, recv, counts, mpi.Sum) },
@@ -483,7 +483,7 @@ func collReduceScatter(b *state, size int) *collective {
 // collReduceScatterBlock gives every rank a block of the given size.
 func collReduceScatterBlock(b *state, size int) *collective {
 	n := size / 4
-	send, recv := make([]float32, n*b.size), make([]float32, n)
+	send, recv := memory[float32](n*b.size), memory[float32](n)
 	return reduceCase(b, send, recv, n*b.me, b.size).by(
 		func(ctx context.Context) error { return mpi.ReduceScatterBlock(ctx, b.c, send, recv, mpi.Sum) },
 		func() (*mpi.Request, error) { return mpi.IreduceScatterBlock(b.c, send, recv, mpi.Sum) },

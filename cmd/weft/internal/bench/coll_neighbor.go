@@ -51,7 +51,7 @@ func newWBlocks(n, size int) wBlocks {
 }
 
 func collAlltoallw(b *state, size int) *collective {
-	send, recv, w := make([]byte, b.size*size), make([]byte, b.size*size), newWBlocks(b.size, size)
+	send, recv, w := memory[byte](b.size*size), memory[byte](b.size*size), newWBlocks(b.size, size)
 	return alltoallCase(b, send, recv, size).by(
 		func(ctx context.Context) error {
 			return mpi.Alltoallw(ctx, b.c, send, w.counts, w.displs, w.types, recv, w.counts, w.displs, w.types)
@@ -76,7 +76,7 @@ type ring struct {
 
 func newRing(b *state, size int) *ring {
 	r := &ring{before: (b.me + b.size - 1) % b.size, next: (b.me + 1) % b.size, counts: []int{size, size},
-		one: make([]byte, size), send: make([]byte, 2*size), recv: make([]byte, 2*size)}
+		one: memory[byte](size), send: memory[byte](2 * size), recv: memory[byte](2 * size)}
 	g, err := mpi.NewGraph(context.Background(), b.c, []int{r.before, r.next}, []int{r.before, r.next}) // does not block
 	if err != nil {
 		panic(err) // the ranks exist

@@ -144,11 +144,11 @@ func (w *window) epoch(ctx context.Context, win syncer, f func() error) error {
 func openWindow[T mpi.Element](ctx context.Context, b *state, n int) (win *mpi.Win[T], mem []T, at int, err error) {
 	switch b.o.win {
 	case "create":
-		mem = make([]T, n)
+		mem = memory[T](n)
 		win, err = mpi.WinCreate(ctx, b.c, mem)
 		return win, mem, 0, err
 	case "dynamic":
-		mem = make([]T, n)
+		mem = memory[T](n)
 		if win, err = mpi.WinCreateDynamic[T](ctx, b.c); err != nil {
 			return nil, nil, 0, err
 		}
@@ -189,7 +189,7 @@ func windowTest(
 	count int, both bool, op func(*window, context.Context, int) error, expect winExpect,
 ) func(context.Context, *state, int) (*testCase, error) {
 	return func(ctx context.Context, b *state, size int) (*testCase, error) {
-		w := &window{b: b, buf: make([]byte, size), result: make([]byte, size), target: 1 - b.me, origin: both || b.me == 0,
+		w := &window{b: b, buf: memory[byte](size), result: memory[byte](size), target: 1 - b.me, origin: both || b.me == 0,
 			both: both}
 		var err error
 		if w.bytes, w.mem, w.at, err = openWindow[byte](ctx, b, size); err != nil {

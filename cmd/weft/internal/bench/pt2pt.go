@@ -71,7 +71,7 @@ func (b *state) partner() (int, bool) {
 // latency bounces a message; the latency is half the round trip, the mean
 // over the pairs.
 func latency(_ context.Context, b *state, size int) (*testCase, error) {
-	out, in := make([]byte, size), make([]byte, size)
+	out, in := memory[byte](size), memory[byte](size)
 	other, first := b.partner()
 	trip := func(ctx context.Context) error {
 		if first {
@@ -121,7 +121,7 @@ func (b *state) latencyCase(out, in []byte, other int, trip func(context.Context
 func bandwidth(both bool) func(context.Context, *state, int) (*testCase, error) {
 	return func(_ context.Context, b *state, size int) (*testCase, error) {
 		other, first := b.partner()
-		out, in := make([]byte, size), make([]byte, size)
+		out, in := memory[byte](size), memory[byte](size)
 		reqs := make([]*mpi.Request, 0, 2*b.o.window)
 		ack := make([]byte, 4)
 		window := func(ctx context.Context) error {

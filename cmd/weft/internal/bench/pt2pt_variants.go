@@ -23,7 +23,7 @@ func startAndFree(ctx context.Context, ps ...*mpi.Persistent) error {
 
 // latencyPersistent is latency with prepared messages.
 func latencyPersistent(_ context.Context, b *state, size int) (*testCase, error) {
-	out, in := make([]byte, size), make([]byte, size)
+	out, in := memory[byte](size), memory[byte](size)
 	other, first := b.partner()
 	send, err := mpi.SendInit(b.c, out, other, dataTag)
 	if err != nil {
@@ -49,7 +49,7 @@ func latencyPersistent(_ context.Context, b *state, size int) (*testCase, error)
 func bandwidthPersistent(both bool) func(context.Context, *state, int) (*testCase, error) {
 	return func(_ context.Context, b *state, size int) (*testCase, error) {
 		other, first := b.partner()
-		out, in, ack := make([]byte, size), make([]byte, size), make([]byte, 4)
+		out, in, ack := memory[byte](size), memory[byte](size), make([]byte, 4)
 		var recvs, sends []*mpi.Persistent
 		for range b.o.window {
 			if !first || both {
@@ -87,7 +87,7 @@ func threadsTest(_ context.Context, b *state, size int) (*testCase, error) {
 	other, first := b.partner()
 	outs, ins := make([][]byte, b.o.threads), make([][]byte, b.o.threads)
 	for i := range outs {
-		outs[i], ins[i] = make([]byte, size), make([]byte, size)
+		outs[i], ins[i] = memory[byte](size), memory[byte](size)
 	}
 	trip := func(ctx context.Context, i int) error {
 		tag := ackTag + 1 + i
@@ -144,7 +144,7 @@ func threadsTest(_ context.Context, b *state, size int) (*testCase, error) {
 // by one.
 func partitionedTest(_ context.Context, b *state, size int) (*testCase, error) {
 	other, first := b.partner()
-	out, in := make([]byte, size), make([]byte, size)
+	out, in := memory[byte](size), memory[byte](size)
 	parts := max(gcd(b.o.parts, size), 1)
 	send, err := mpi.PsendInit(b.c, out, parts, other, dataTag)
 	if err != nil {
@@ -210,7 +210,7 @@ func fan(in bool) func(context.Context, *state, int) (*testCase, error) {
 		for r := range b.size {
 			if hub != (r == 0) {
 				others = append(others, r)
-				buf[r] = make([]byte, size)
+				buf[r] = memory[byte](size)
 			}
 		}
 		receives := hub == in

@@ -202,8 +202,10 @@ int main(int argc, char **argv)
     int min = atoi(argv[2]), max = atoi(argv[3]), iters = atoi(argv[4]), warmup = atoi(argv[5]);
     window = atoi(argv[6]);
     size_t room = (size_t)(max < 8 ? 8 : max) * ranks;
-    sbuf = calloc(room, 1);
-    rbuf = calloc(room, 1);
+    sbuf = malloc(room);
+    rbuf = malloc(room);
+    memset(sbuf, 1, room); /* pages of its own, not one page of zeros */
+    memset(rbuf, 1, room);
     counts = calloc(ranks, sizeof *counts);
     displs = calloc(ranks, sizeof *displs);
     reqs = calloc(2 * (size_t)window, sizeof *reqs);
