@@ -3,29 +3,67 @@ package launch
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
-// executable returns the path of the program that name stands for: a Go package
-// directory or file is built into dir, anything else is looked up as a shell
-// would.
-func executable(ctx context.Context, dir, name string) (string, error) {
+// executable returns the path of the program of a section: a Go package directory or file is
+// built into dir, anything else is looked up.
+func executable(ctx context.Context, dir string, s section) (string, error) {
+	name := s.argv[0]
 	info, err := os.Stat(name)
 	if err == nil && (info.IsDir() || strings.HasSuffix(name, ".go")) {
 		return build(ctx, dir, name)
 	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return "", err
-	}
-	return filepath.Abs(path)
+	return lookUp(name, s.wdir, s.path)
 }
+
+// lookUp returns the absolute path of a program. A relative path is one from the working
+// directory dir of the ranks, or else from the current one. A name alone is looked up in the
+// directories of path, a list, in $PATH, and in the working directory.
+func lookUp(name, dir, path string) (string, error) {
+	bare := filepath.Base(name) == name
+	var tries, places []string
+	if bare {
+		for _, d := range filepath.SplitList(path) {
+			tries, places = append(tries, filepath.Join(d, name)), append(places, d)
+		}
+		tries, places = append(tries, name), append(places, "$PATH")
+	}
+	if filepath.IsAbs(name) {
+		tries, places = append(tries, name), append(places, filepath.Dir(name))
+	} else {
+		for _, d := range slices.Compact([]string{dir, "."}) {
+			if d, err := filepath.Abs(d); err == nil {
+				tries, places = append(tries, filepath.Join(d, name)), append(places, d)
+			}
+		}
+	}
+	var denied error
+	for _, t := range tries {
+		found, err := exec.LookPath(t)
+		if err == nil {
+			return filepath.Abs(found)
+		}
+		if errors.Is(err, os.ErrPermission) && denied == nil {
+			denied = fmt.Errorf("program %s: it is not executable", t)
+		}
+	}
+	if denied != nil {
+		return "", denied
+	}
+	return "", fmt.Errorf("program %s: %w in %s", name, errNoProgram, strings.Join(slices.Compact(places), " or "))
+}
+
+// errNoProgram is the error of a program that is not found.
+var errNoProgram = errors.New("not found")
 
 // build compiles a main package as `go run` would.
 func build(ctx context.Context, dir, pkg string) (string, error) {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/weftstack/weft/cmd/weft/internal/process"
 	"github.com/weftstack/weft/internal/pmi"
@@ -37,6 +36,7 @@ type rankProgram struct {
 	path string
 	args []string
 	dir  string
+	env  []string // K=V, of this program only
 }
 
 // proc is a process of the job.
@@ -371,21 +371,8 @@ func (j *job) find(c pmi.Command) (path, dir string, err error) {
 			return "", "", fmt.Errorf("%s is not a directory", dir)
 		}
 	}
-	var tries []string
-	if !strings.ContainsRune(c.Path, filepath.Separator) {
-		for _, d := range filepath.SplitList(c.Info["path"]) {
-			tries = append(tries, filepath.Join(d, c.Path))
-		}
-	} else if dir != "" && !filepath.IsAbs(c.Path) {
-		tries = append(tries, filepath.Join(dir, c.Path))
-	}
-	for _, t := range append(tries, c.Path) {
-		if path, err = exec.LookPath(t); err == nil {
-			path, err = filepath.Abs(path)
-			return path, dir, err
-		}
-	}
-	return "", "", err
+	path, err = lookUp(c.Path, dir, c.Info["path"])
+	return path, dir, err
 }
 
 // hostOf returns the index of a host of the job by name, or -1 for any.
@@ -406,7 +393,7 @@ func (j *job) hostOf(name string) (int, error) {
 // more places further processes: on the hosts given, or in turn on all slots
 // where that is -1.
 func (s *spread) more(hosts []int, programs []rankProgram) *spread {
-	out := &spread{hosts: s.hosts, rsh: s.rsh, dir: s.dir, token: newToken(), spawned: true}
+	out := &spread{hosts: s.hosts, rsh: s.rsh, dir: s.dir, token: newToken(), spawned: true, allEnv: s.allEnv}
 	var slots []int
 	for i, h := range s.hosts {
 		for range h.slots {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/weftstack/weft/internal/pmi"
 	"github.com/weftstack/weft/internal/sites"
@@ -117,29 +118,43 @@ type spread struct {
 	dir     string   // the ranks' working directory
 	dirs    []string // by rank, if they have their own
 	spawned bool     // not those that the job begins with
+	allEnv  bool     // other hosts get all variables of the environment
 
 	addr, token string
 	listener    net.Listener
 }
 
-// newSpread fills the hosts in order. n 0 stands for all slots.
-func newSpread(hosts []host, n int, rsh, dir string) (*spread, error) {
+// placement tells how ranks are placed on hosts.
+type placement struct {
+	perHost int  // ranks on each host at most, instead of its slots; 0: its slots
+	byNode  bool // on the hosts in turn, instead of filling one after the other
+	over    bool // when all slots are taken go on in the same order
+}
+
+// newSpread places n ranks on hosts. n 0 stands for all slots.
+func newSpread(hosts []host, n int, rsh, dir string, how placement) (*spread, error) {
 	s := &spread{hosts: hosts, rsh: strings.Fields(rsh), dir: dir, token: rand.Text()}
 	if len(s.rsh) == 0 {
 		return nil, errors.New("-rsh is empty")
 	}
-	for i, h := range hosts {
-		for k := range h.slots {
-			if n == 0 || len(s.place) < n {
-				s.place, s.local = append(s.place, i), append(s.local, k)
-			}
-		}
+	order := slotOrder(hosts, how)
+	switch {
+	case n == 0:
+		n = len(order)
+	case n > len(order) && how.over:
+	case n > len(order) && how.perHost > 0:
+		return nil, fmt.Errorf("%d ranks do not fit on %d hosts with -ppn %d; -oversubscribe allows more", n, len(hosts), how.perHost)
+	case n > len(order):
+		return nil, fmt.Errorf("%d ranks do not fit on hosts with %d slots; -oversubscribe allows more", n, len(order))
 	}
-	if len(s.place) < n {
-		return nil, fmt.Errorf("%d ranks do not fit on hosts with %d slots", n, len(s.place))
+	if n > MaxRanks {
+		return nil, fmt.Errorf("%d slots: want 1 to %d ranks", n, MaxRanks)
 	}
-	if len(s.place) > MaxRanks {
-		return nil, fmt.Errorf("%d slots: want 1 to %d ranks", len(s.place), MaxRanks)
+	used := make([]int, len(hosts))
+	for rank := range n {
+		h := order[rank%len(order)]
+		s.place, s.local = append(s.place, h), append(s.local, used[h])
+		used[h]++
 	}
 	if dir == "" {
 		var err error
@@ -148,6 +163,31 @@ func newSpread(hosts []host, n int, rsh, dir string) (*spread, error) {
 		}
 	}
 	return s, nil
+}
+
+// slotOrder returns the host of each slot, in the order in which ranks take them.
+func slotOrder(hosts []host, how placement) (order []int) {
+	slots := func(h host) int {
+		if how.perHost > 0 {
+			return how.perHost
+		}
+		return h.slots
+	}
+	rounds := 0
+	for i, h := range hosts {
+		rounds = max(rounds, slots(h))
+		if !how.byNode {
+			order = append(order, slices.Repeat([]int{i}, slots(h))...)
+		}
+	}
+	for round := 0; how.byNode && round < rounds; round++ {
+		for i, h := range hosts {
+			if round < slots(h) {
+				order = append(order, i)
+			}
+		}
+	}
+	return order
 }
 
 // open lets ranks connect at addr; if that is empty, at the address that the
@@ -176,8 +216,15 @@ func (s *spread) allHere() bool {
 	return !slices.ContainsFunc(s.hosts, func(h host) bool { return !h.here() })
 }
 
-// here reports whether the host is this one: its ranks need no remote shell.
-func (h host) here() bool { return h.name == "localhost" }
+// here reports whether the host is this one, by its own name as well: its ranks need no remote
+// shell.
+func (h host) here() bool { return h.name == "localhost" || h.name == ownName() }
+
+// ownName returns the name of this host; empty if the system does not tell it.
+var ownName = sync.OnceValue(func() string {
+	name, _ := os.Hostname()
+	return name
+})
 
 // addressTo returns the address of this host that packets to another one come
 // from. If its name means nothing here, as one that only the remote shell knows,
@@ -220,7 +267,7 @@ func (s *spread) prepare(cmd *exec.Cmd, rank int, extra []string) (feed func(), 
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
 		secret := strings.HasPrefix(v, pmi.EnvWatch) || strings.HasPrefix(v, pmi.EnvToken) || name == sites.EnvProcess
-		if strings.HasPrefix(v, "WEFT_") && isShellName(name) && !secret {
+		if (s.allEnv || strings.HasPrefix(v, "WEFT_")) && isShellName(name) && !secret {
 			extra = append([]string{v}, extra...)
 		}
 	}

@@ -126,7 +126,7 @@ func TestRunOnHostsFails(t *testing.T) {
 // standard input.
 func TestRemoteShellArgumentsHoldNoSecret(t *testing.T) {
 	t.Setenv(pmi.EnvNames, "127.0.0.1:1/the-secret")
-	s, err := newSpread([]host{{"far", 1}}, 0, "sh", "")
+	s, err := newSpread([]host{{"far", 1}}, 0, "sh", "", placement{})
 	if err != nil {
 		t.Fatal(err)
 	}

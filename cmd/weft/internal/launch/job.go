@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -186,7 +187,7 @@ func (j *job) startProc(ctx context.Context, p *proc) error {
 	cmd := exec.Command(x.path, x.args...)
 	cmd.Dir = x.dir
 	p.cmd = cmd
-	cmd.Env = append(os.Environ(), j.env...)
+	cmd.Env = append(os.Environ(), slices.Concat(j.env, x.env)...)
 	cmd.Env = append(cmd.Env, pmi.EnvWatch+"="+g.server.Name())
 	if j.keepOn {
 		cmd.Env = append(cmd.Env, "WEFT_FT=1")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/weftstack/weft/internal/cli"
 )
@@ -18,6 +19,8 @@ import (
 type section struct {
 	n    int
 	wdir string
+	path string   // directories to look the program up in
+	env  []string // K=V, of this program only
 	argv []string // the program and its arguments
 }
 
@@ -41,15 +44,10 @@ func sections(first section, args []string) ([]section, error) {
 		if colon < 0 {
 			break
 		}
-		s = section{wdir: first.wdir}
-		fs := flag.NewFlagSet("weft run", flag.ContinueOnError)
-		fs.IntVar(&s.n, "n", 1, "")
-		fs.IntVar(&s.n, "np", 1, "")
-		fs.StringVar(&s.wdir, "wdir", first.wdir, "")
-		if err := cli.Parse(fs, args[colon+1:], io.Discard); err != nil {
-			return nil, fmt.Errorf("after a colon: %w (only -n, -np and -wdir are flags of one program; put the others before the first program)", err)
+		var err error
+		if s, args, err = nextSection(first, args[colon+1:]); err != nil {
+			return nil, err
 		}
-		args = fs.Args()
 	}
 	total := 0
 	for _, s := range all {
@@ -60,6 +58,56 @@ func sections(first section, args []string) ([]section, error) {
 	}
 	return all, nil
 }
+
+// nextSection reads the options of a program behind a colon, and returns what follows them.
+func nextSection(first section, args []string) (s section, rest []string, err error) {
+	s = section{wdir: first.wdir, path: first.path}
+	fs := flag.NewFlagSet("weft run", flag.ContinueOnError)
+	fs.IntVar(&s.n, "n", 1, "")
+	fs.StringVar(&s.wdir, "wdir", first.wdir, "")
+	fs.StringVar(&s.path, "path", first.path, "")
+	fs.Func("x", "", addVariable(&s.env))
+	fs.Func("env", "", addVariable(&s.env))
+	if args, err = translate(fs, args); err == nil {
+		err = cli.Parse(fs, args, io.Discard)
+	}
+	if err != nil {
+		return s, nil, fmt.Errorf("after a colon: %w (only -n, -wdir, -path, -env and -x are options of one program; put the others before the first program)", err)
+	}
+	return s, fs.Args(), nil
+}
+
+// expandConfig replaces -configfile FILE by what the file has: a program with its options in each
+// line, as between colons (MPI-4.1, Section 11.5). # begins a comment line, and a line that ends
+// with a backslash goes on in the next.
+func expandConfig(args []string) ([]string, error) {
+	if len(args) != 2 || strings.TrimPrefix(args[0], "-") != "-configfile" && args[0] != "-configfile" {
+		return args, nil
+	}
+	text, err := readBounded(args[1], maxConfigFile)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	joined := strings.ReplaceAll(strings.ReplaceAll(string(text), "\r", ""), "\\\n", " ")
+	for line := range strings.Lines(joined) {
+		words := strings.Fields(line)
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		if len(out) > 0 {
+			out = append(out, ":")
+		}
+		out = append(out, words...)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s: no program", args[1])
+	}
+	return out, nil
+}
+
+// maxConfigFile bounds the file of -configfile, in bytes.
+const maxConfigFile = 1 << 20
 
 // programs finds or builds what each rank runs, and tells which section it is of. Built
 // programs are put into scratch.
@@ -72,7 +120,7 @@ func (o *runOptions) programs(ctx context.Context, scratch string) (ranks []rank
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return nil, nil, err
 		}
-		path, err := executable(ctx, dir, s.argv[0])
+		path, err := executable(ctx, dir, s)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -82,7 +130,7 @@ func (o *runOptions) programs(ctx context.Context, scratch string) (ranks []rank
 			}
 		}
 		for range s.n {
-			ranks, apps = append(ranks, rankProgram{path: path, args: s.argv[1:], dir: s.wdir}), append(apps, i)
+			ranks, apps = append(ranks, rankProgram{path: path, args: s.argv[1:], dir: s.wdir, env: s.env}), append(apps, i)
 		}
 	}
 	return ranks, apps, nil

@@ -15,10 +15,10 @@ import (
 func TestSections(t *testing.T) {
 	first := section{n: 2, wdir: "/d"}
 	for in, want := range map[string][]section{
-		"a x y":                        {{2, "/d", []string{"a", "x", "y"}}},
-		"a : b":                        {{2, "/d", []string{"a"}}, {1, "/d", []string{"b"}}},
-		"a x : -n 3 -wdir /e b -n : c": {{2, "/d", []string{"a", "x"}}, {3, "/e", []string{"b", "-n"}}, {1, "/d", []string{"c"}}},
-		"a a:b :c":                     {{2, "/d", []string{"a", "a:b", ":c"}}},
+		"a x y":                        {{n: 2, wdir: "/d", argv: []string{"a", "x", "y"}}},
+		"a : b":                        {{n: 2, wdir: "/d", argv: []string{"a"}}, {n: 1, wdir: "/d", argv: []string{"b"}}},
+		"a x : -n 3 -wdir /e b -n : c": {{n: 2, wdir: "/d", argv: []string{"a", "x"}}, {n: 3, wdir: "/e", argv: []string{"b", "-n"}}, {n: 1, wdir: "/d", argv: []string{"c"}}},
+		"a a:b :c":                     {{n: 2, wdir: "/d", argv: []string{"a", "a:b", ":c"}}},
 	} {
 		if got, err := sections(first, strings.Fields(in)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %v, %v; want %v", in, got, err, want)

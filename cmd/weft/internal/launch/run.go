@@ -3,140 +3,43 @@ package launch
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"net/netip"
 	"os"
 	"os/signal"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/weftstack/weft/cmd/weft/internal/capture"
 	"github.com/weftstack/weft/cmd/weft/internal/process"
+	"github.com/weftstack/weft/cmd/weft/internal/version"
 	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/pmi"
-	"github.com/weftstack/weft/internal/sites"
 )
 
 // MaxRanks bounds -n: a slip of the finger must not start a fork bomb.
 const MaxRanks = 4096
 
-// runOptions are the flags of `weft run`.
-type runOptions struct {
-	n         int
-	prefix    bool
-	transport string
-	pcap      string
-	timeout   time.Duration
-	wdir      string
-	verbose   bool
-	keepOn    bool
-	trace     string
-	profile   bool
-	json      bool
-	env       []string // K=V, in order
-
-	hosts    string
-	hostFile string
-	rsh      string
-	addr     string
-	universe int
-	names    string
-	bind     string
-	sites    string
-	class    string
-	mode     string
-	dryRun   bool
-	spread   *spread   // nil: all ranks run here
-	sections []section // the programs
-}
-
-func runFlags(o *runOptions) *flag.FlagSet {
-	fs := flag.NewFlagSet("weft run", flag.ContinueOnError)
-	fs.IntVar(&o.n, "n", 1, "number of `ranks`")
-	fs.IntVar(&o.n, "np", 1, "the same as -n")
-	for _, name := range []string{"l", "prepend-rank", "tag-output"} {
-		fs.BoolVar(&o.prefix, name, false, "put the rank before each line of output")
-	}
-	fs.StringVar(&o.transport, "transport", "", "transport of messages: `hybrid` (SCTP and RDMA), sctp or tcp")
-	fs.StringVar(&o.pcap, "pcap", "", "write every datagram that the ranks send to a pcap `file`")
-	fs.StringVar(&o.trace, "trace", "", "write a trace of all MPI calls to a `file`, for the Chrome or Perfetto trace viewer")
-	fs.BoolVar(&o.profile, "profile", false, "at the end print the time spent in MPI calls and the traffic between each pair of ranks to standard error")
-	fs.BoolVar(&o.json, "json", false, "with -profile or -dry-run: print JSON")
-	fs.DurationVar(&o.timeout, "timeout", 0, "end the job after this `time`; 0 means no limit")
-	fs.StringVar(&o.wdir, "wdir", "", "working `directory` of the ranks")
-	fs.BoolVar(&o.verbose, "v", false, "report the start and the exit status of every process")
-	fs.StringVar(&o.hosts, "hosts", "", "run the ranks on other hosts: `NAME:SLOTS,…`")
-	fs.StringVar(&o.hostFile, "hostfile", "", "like -hosts, from a `file` with lines NAME slots=N")
-	fs.StringVar(&o.rsh, "rsh", defaultRSH, "remote shell: a `command` that gets a host name and a shell script as its last arguments")
-	fs.StringVar(&o.sites, "sites", os.Getenv(sites.EnvFile), "sites `file`: which hosts or ranks form a site, and which gateways carry messages between sites (default: $"+sites.EnvFile+")")
-	fs.StringVar(&o.class, "job-class", "", "class of the job in the sites file: a `name`")
-	fs.StringVar(&o.mode, "mode", "", "when messages to other sites count as sent: `piecewise`, chained or lossy (default: what the sites file says)")
-	fs.BoolVar(&o.dryRun, "dry-run", false, "start nothing: print where each rank would run, and by which gateways ranks would talk to each other")
-	fs.StringVar(&o.addr, "addr", "", "`address` of this host that the ranks use (default: loopback); with -hosts, the address at which ranks reach the launcher (default: detected)")
-	fs.IntVar(&o.universe, "usize", 0, "MPI_UNIVERSE_SIZE: the `number` of processes that the job can have (default: slots of -hosts, or processors)")
-	fs.StringVar(&o.names, "nameserver", "", "name server for published ports: the `file` that weft nameserver -file has written (default: the launcher itself)")
-	fs.StringVar(&o.bind, "bind-to", "none", "bind each rank to a `core` of its own (all its hardware threads), to one hwthread, or to none; spawned ranks are not bound")
-	fs.BoolVar(&o.keepOn, "ft", false, "fault tolerance: report a rank that ends or stops answering to the others and keep the job running")
-	for _, name := range []string{"x", "env"} {
-		fs.Func(name, "set an environment variable of the ranks: `NAME=VALUE`, or NAME to pass on its current value", func(s string) error {
-			name, _, set := strings.Cut(s, "=")
-			switch {
-			case name == "":
-				return errors.New("the name of the variable is empty")
-			case set && (name == pmi.EnvNames || name == pmi.EnvToken || name == sites.EnvProcess):
-				return fmt.Errorf("%s holds a secret, and other users can read command lines: set it in the environment of weft run", name)
-			}
-			if !set {
-				s = name + "=" + os.Getenv(name)
-			}
-			o.env = append(o.env, s)
-			return nil
-		})
-	}
-	fs.Usage = func() {
-		fmt.Fprint(fs.Output(), `usage: weft run [flags] PROGRAM [arguments] [: [-n N] [-wdir DIR] PROGRAM [arguments]]...
-
-Run starts the ranks of an MPI program on this host, or on those of -hosts, and
-waits until all have exited. PROGRAM is an executable, or a Go package directory
-or file, which is built first. A colon starts another program of the same job; its
-ranks are numbered after those of the previous one. Processes that the ranks spawn
-belong to the job.
-
-On other hosts the executable must exist under the same path. The slots of the
-hosts are filled in order, all of them unless -n is given. The ranks get the
-current directory (or -wdir), the variables WEFT_… and those of -x. The host
-localhost needs no remote shell. If all ranks run on this host, they use its
-loopback interface, unless -addr or WEFT_ADDRS is set.
-
-With -sites processes of different sites talk to each other through the gateways of
-their sites, which must run (weft gateway); docs/gateways.md describes the file. Names
-of -hosts are those of the file; a host may also play several sites.
-
-When a rank fails, the other ranks are ended and its exit status is returned. With
--ft the failure is reported to the other ranks, which continue; the exit status is
-0 if all remaining ranks exit with 0. A rank that the others declared failed
-because it did not answer is killed when all others have finished.
-
-`)
-		fs.PrintDefaults()
-		fmt.Fprint(fs.Output(), `
-At -timeout and on SIGQUIT, run prints for each rank the MPI call that it is blocked
-in and the messages that it waits for.
-`)
-	}
-	return fs
-}
-
 func Main(args []string) int {
 	var o runOptions
 	fs := runFlags(&o)
+	args, err := expandConfig(args)
+	if err == nil {
+		args, err = translate(fs, args)
+	}
+	if err != nil {
+		return cli.Refuse(fs.Name(), err)
+	}
 	if status, ok := cli.Start(fs, args); !ok {
 		return status
 	}
-	err := o.check(fs.Args())
+	if o.version {
+		return version.Main(nil)
+	}
+	err = o.check(fs.Args())
 	if err == nil {
 		err = o.checkHosts(cli.Given(fs, "n", "np") || len(o.sections) > 1)
 	}
@@ -175,12 +78,15 @@ func printPlan(o *runOptions, s *siteJob) int {
 // check finds what the flag package cannot. args are the programs.
 func (o *runOptions) check(args []string) error {
 	var err error
-	if o.sections, err = sections(section{n: o.n, wdir: o.wdir}, args); err != nil {
+	if o.sections, err = sections(section{n: o.n, wdir: o.wdir, path: o.path, env: o.ownEnv}, args); err != nil {
 		return err
 	}
 	o.n = 0
 	for _, s := range o.sections {
 		o.n += s.n
+	}
+	if err := o.checkMapping(); err != nil {
+		return err
 	}
 	switch {
 	case o.universe < 0 || o.universe > MaxRanks:
@@ -191,10 +97,42 @@ func (o *runOptions) check(args []string) error {
 		return errors.New("-job-class and -mode require -sites")
 	case o.timeout < 0:
 		return fmt.Errorf("-timeout %v is negative", o.timeout)
+	case o.perHost < 0:
+		return fmt.Errorf("-ppn %d is negative", o.perHost)
+	case o.over && o.notOver:
+		return errors.New("-oversubscribe and -nooversubscribe are mutually exclusive")
 	case !slices.Contains([]string{"", "hybrid", "sctp", "tcp"}, o.transport):
 		return fmt.Errorf("-transport %q: want hybrid, sctp or tcp", o.transport)
 	}
 	return CheckBind(o.bind)
+}
+
+// checkMapping reads -map-by, which may have the number of ranks on each host (ppr:N:node), and
+// whether there may be more ranks than slots.
+func (o *runOptions) checkMapping() error {
+	by := strings.ToLower(o.mapBy)
+	for suffix, flag := range map[string]*bool{":oversubscribe": &o.over, ":nooversubscribe": &o.notOver} {
+		if rest, ok := strings.CutSuffix(by, suffix); ok {
+			by, *flag = rest, true
+		}
+	}
+	if rest, ok := strings.CutPrefix(by, "ppr:"); ok {
+		count, unit, _ := strings.Cut(rest, ":")
+		n, err := strconv.Atoi(count)
+		if err != nil || n < 1 || unit != "node" {
+			return fmt.Errorf("-map-by %q: want ppr:N:node", o.mapBy)
+		}
+		by, o.perHost = "slot", n
+	}
+	switch by {
+	case "slot", "core", "hwthread":
+		o.mapBy = "slot"
+	case "node":
+		o.mapBy = "node"
+	default:
+		return fmt.Errorf("-map-by %q: ranks are placed by slot (core and hwthread are the same), node or ppr:N:node", o.mapBy)
+	}
+	return nil
 }
 
 // checkHosts places the ranks. counted tells that their number was given.
@@ -210,6 +148,13 @@ func (o *runOptions) checkHosts(counted bool) error {
 		hosts, err = readHostFile(o.hostFile)
 	case o.rsh != defaultRSH:
 		return errors.New("-rsh requires -hosts or -hostfile")
+	case o.perHost > 0 && !counted:
+		o.n, o.sections[0].n = o.perHost, o.perHost
+		return o.checkAddr()
+	case o.perHost > 0 && o.n > o.perHost && !o.over:
+		return fmt.Errorf("%d ranks do not fit on this host with -ppn %d: name more with -hosts, or add -oversubscribe", o.n, o.perHost)
+	case o.notOver && o.n > runtime.NumCPU():
+		return fmt.Errorf("-nooversubscribe: %d ranks, and this host has %d processors", o.n, runtime.NumCPU())
 	default:
 		return o.checkAddr()
 	}
@@ -226,9 +171,10 @@ func (o *runOptions) checkHosts(counted bool) error {
 	if !counted {
 		n = 0
 	}
-	if o.spread, err = newSpread(hosts, n, o.rsh, o.wdir); err != nil {
+	if o.spread, err = newSpread(hosts, n, o.rsh, o.wdir, placement{o.perHost, o.mapBy == "node", o.over}); err != nil {
 		return err
 	}
+	o.spread.allEnv = o.allEnv
 	o.n = len(o.spread.place)
 	if len(o.sections) == 1 {
 		o.sections[0].n = o.n

@@ -200,7 +200,7 @@ func TestRunEndsAtTimeout(t *testing.T) {
 func TestRunWrongUseExitsWithTwo(t *testing.T) {
 	for _, args := range [][]string{
 		{"run"}, {"run", "-n", "0", "x"}, {"run", "-n", "many", "x"}, {"run", "-bogus"}, {"run", "-n", "100000", "x"},
-		{"run", "-transport", "pigeon", "x"}, {"run", "-timeout", "2", "x"}, {"run", "-addr", "nowhere", "x"}, {"run", "-timeout", "-1s", "x"}, {"run", "-x", "=1", "x"},
+		{"run", "-transport", "pigeon", "x"}, {"run", "-timeout", "2x", "x"}, {"run", "-addr", "nowhere", "x"}, {"run", "-timeout", "-1s", "x"}, {"run", "-x", "=1", "x"},
 		{"nameserver", "x"}, {"nameserver", "-token", "ab"},
 		{"run", "-x", pmi.EnvNames + "=127.0.0.1:1/secret", "x"},
 	} {
