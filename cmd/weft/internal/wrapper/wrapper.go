@@ -61,6 +61,9 @@ func Main(name, prefix string, args []string) int {
 	case !run:
 		fmt.Println(line[0])
 		return 0
+	case slices.Contains(args, "--help"):
+		w.usage(os.Stdout)
+		fmt.Printf("\nOptions of the compiler, %s:\n\n", line[0])
 	}
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -118,6 +121,14 @@ func (w *wrapper) compiler(given string) ([]string, error) {
 		}
 	}
 	return nil, fmt.Errorf("no %s compiler: none of %s is installed, and %s is not set", w.language.name, strings.Join(w.compilers, ", "), w.env[0])
+}
+
+// guess returns the compiler that is run if no option names another, for the usage.
+func (w *wrapper) guess() string {
+	if c, err := w.compiler(""); err == nil {
+		return c[0]
+	}
+	return w.compilers[0]
 }
 
 // command returns the command line to run, or with run false the line to print.
@@ -184,7 +195,7 @@ func (w *wrapper) command(args []string) (line []string, run bool, err error) {
 var questions = map[string]string{
 	"-show": "all", "-showme": "all", "-showme:compile": "compile", "-showme:link": "link", "-showme:command": "command",
 	"-showme:incdirs": "incdirs", "-showme:libdirs": "libdirs", "-showme:libs": "libs", "-showme:version": "version",
-	"-showme:help": "help", "-compile_info": "compile_info", "-compile-info": "compile_info", "-link_info": "link_info",
+	"-showme:help": "help", "-help": "help", "-compile_info": "compile_info", "-compile-info": "compile_info", "-link_info": "link_info",
 	"-link-info": "link_info",
 }
 
@@ -219,8 +230,13 @@ var takesValue = map[string]bool{"-o": true, "-x": true, "-I": true, "-L": true,
 func (w *wrapper) usage(b io.Writer) {
 	fmt.Fprintf(b, `usage: %s [flags of the compiler] FILE...
 
-%[1]s runs the %[2]s compiler with the flags that MPI programs need. $%[3]s or %[4]sNAME
-names another compiler.
+%[1]s runs the %[2]s compiler with the flags that MPI programs need, and the flags
+given. $%[3]s or %[4]sNAME names another compiler. It adds:
+
+  to compile  %[5]s
+  to link     %[6]s
+
+Its own options, all others are the compiler's (--version and -v print its version):
 
   -show, -showme       print the command line instead of running it
   -showme:compile      print the flags to compile with
@@ -231,5 +247,6 @@ names another compiler.
   -showme:libs         print the names of the libraries
   -showme:version      print the version
   -compile_info, -link_info  print the command lines to compile and to link
-`, w.name, w.language.name, w.env[0], w.option)
+  -showme:help         print this
+`, w.name, w.language.name, w.env[0], w.option, strings.Join(w.compileFlags(w.guess()), " "), strings.Join(w.linkFlags(), " "))
 }

@@ -76,7 +76,12 @@ func TestNoCompiler(t *testing.T) {
 
 func TestHelpNamesTheCompilerVariable(t *testing.T) {
 	line, run, err := newWrapper("mpicxx", nil, "c++").command([]string{"-showme:help"})
-	if err != nil || run || !strings.Contains(line[0], "$WEFT_CXX") {
-		t.Errorf("-showme:help: %q, run %v, %v", line, run, err)
+	if err != nil || run {
+		t.Fatalf("-showme:help: %q, run %v, %v", line, run, err)
+	}
+	for _, want := range []string{"$WEFT_CXX", inc, link, "-show,", "-showme:libs", "-compile_info"} {
+		if !strings.Contains(line[0], want) {
+			t.Errorf("-showme:help lacks %q:\n%s", want, line[0])
+		}
 	}
 }
