@@ -283,3 +283,34 @@ func TestFenceAfterUnlock(t *testing.T) {
 		return w.Free(ctx)
 	})
 }
+
+// TestWinNoPrecedeOfOthers promises that there are no operations on a window while there are some on another one,
+// which may share its connection.
+func TestWinNoPrecedeOfOthers(t *testing.T) {
+	eachTransport(t, 2, func(ctx context.Context, c *Comm) error {
+		busy, err := WinAllocate[byte](ctx, c, 1<<16)
+		if err != nil {
+			return err
+		}
+		quiet, err := WinAllocate[byte](ctx, c, 1<<16)
+		if err != nil {
+			return err
+		}
+		peer := 1 - c.Rank()
+		big := make([]byte, 1<<16)
+		for range 10 {
+				err := errors.Join(quiet.Put(ctx, big, peer, 0), busy.Put(ctx, big, peer, 0), quiet.Flush(ctx, peer),
+				busy.Put(ctx, big, peer, 0), quiet.Fence(ctx, AssertNoPrecede))
+			if err != nil {
+				return err
+			}
+			if err := quiet.Put(ctx, big[:1], peer, 0); err != nil {
+				return err
+			}
+			if err := quiet.Fence(ctx, AssertNoPrecede); !errors.Is(err, ErrEpoch) {
+				return fmt.Errorf("a fence that promises too much: %w", err)
+			}
+		}
+		return errors.Join(busy.Free(ctx), quiet.Free(ctx))
+	})
+}

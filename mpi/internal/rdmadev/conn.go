@@ -315,13 +315,6 @@ func (c *Conn) Atomic(ctx context.Context, wr verbs.SendWR, old []byte) error {
 	return nil
 }
 
-// Idle reports whether all operations are complete, here and at the target.
-func (c *Conn) Idle() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.done == c.posted && c.wrote <= c.proving && c.err == nil
-}
-
 // close frees the resources of the connection, once its queue pair has ended. It may be called
 // again after an error.
 func (c *Conn) close() error {

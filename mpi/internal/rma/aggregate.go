@@ -130,7 +130,7 @@ func (w *Window) writeAggregated(ctx context.Context, target int, p *putList) er
 	clear(p.wrs)
 	p.wrs = p.wrs[:0]
 	if err == nil {
-		w.to[target].posted(c, n)
+		w.to[target].posted(c, n, true)
 	}
 	return err
 }

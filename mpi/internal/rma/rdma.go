@@ -49,17 +49,20 @@ func (w *Window) connTo(ctx context.Context, target int) (*rdmadev.Conn, verbs.R
 	return c, verbs.RemoteBuf{STag: info.Key.STag, Len: info.Bytes}, err
 }
 
-// posted records that an operation of the window was posted.
-func (t *targetState) posted(c *rdmadev.Conn, op uint64) {
+// posted records that operations of the window up to op were posted, which are writes or are not.
+func (t *targetState) posted(c *rdmadev.Conn, op uint64, writes bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.conn != c {
-		if t.conn != nil && t.err == nil {
+		if t.conn != nil && t.flushed < t.last && t.err == nil {
 			t.err = t.conn.Failure() // of operations on the old connection
 		}
-		t.conn, t.last = c, 0
+		t.conn, t.last, t.wrote, t.flushed = c, 0, 0, 0
 	}
 	t.last = max(t.last, op)
+	if writes {
+		t.wrote = max(t.wrote, op)
+	}
 }
 
 // postRDMA posts one operation of the window.
@@ -73,7 +76,7 @@ func (w *Window) postRDMA(
 	if err != nil {
 		return 0, err
 	}
-	w.to[target].posted(c, n)
+	w.to[target].posted(c, n, wr.Op == verbs.OpWrite)
 	return n, nil
 }
 

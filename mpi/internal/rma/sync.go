@@ -127,10 +127,11 @@ func (t *targetState) quiet() bool {
 }
 
 // idle reports whether the target has acknowledged everything. It ignores aggregated Puts, which
-// have not been sent, and copies, which are complete at once.
+// have not been sent, and copies, which are complete at once. Operations of other windows on the same
+// connection do not count.
 func (t *targetState) idle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return !t.unsure && len(t.sends) == 0 && len(t.results) == 0 && len(t.unpack) == 0 && t.proof == nil &&
-		(t.conn == nil || t.conn.Idle())
+		t.flushed >= t.last
 }

@@ -37,8 +37,10 @@ type targetState struct {
 	results  []result      // answers of operations
 	unpack   []unpack      // where parts of answers are stored when there are no results any more
 	proof    *result       // answer to the last flush request
-	conn     *rdmadev.Conn // where the last operations were posted
-	last     uint64        // number of the last one
+	conn     *rdmadev.Conn // where the last operations were posted; all windows share it
+	last     uint64        // number of the last one of this window
+	wrote    uint64        // number of its last write
+	flushed  uint64        // up to here its operations are known to be complete, here and at the target
 	err      error         // first error not yet reported
 }
 
@@ -281,6 +283,11 @@ func (t *targetState) completeRDMA(ctx context.Context, remote bool) error {
 		err = conn.Wait(ctx, last)
 	}
 	if err == nil {
+		t.mu.Lock()
+		if t.conn == conn && (remote || t.wrote <= t.flushed) {
+			t.flushed = max(t.flushed, last)
+		}
+		t.mu.Unlock()
 		return nil
 	}
 	if ctx.Err() != nil && conn.Failure() == nil {
@@ -288,7 +295,7 @@ func (t *targetState) completeRDMA(ctx context.Context, remote bool) error {
 	}
 	t.mu.Lock()
 	if t.conn == conn {
-		t.conn = nil // the next operation connects again
+		t.conn, t.last, t.wrote, t.flushed = nil, 0, 0, 0 // the next operation connects again
 	}
 	if t.err == nil {
 		t.err = err
