@@ -58,6 +58,35 @@ static void places(void)
 	MPI_Put(src, 1, MPI_INT, right, at[2 * right], 1, MPI_INT, win);
 	if (right != rank) /* the target says so */
 		FAILS(MPI_ERR_RMA_RANGE, MPI_Win_flush(right, win));
+	/* Here the answer says so, also if one byte is all that was asked for. */
+	int back[3] = {0};
+	char byte;
+	for (i = 0; i < 6; i++) {
+		int code = MPI_SUCCESS;
+		switch (i) {
+		case 0:
+			code = MPI_Get(back, 3, MPI_INT, right, at[2 * right], 3, MPI_INT, win);
+			break;
+		case 1:
+			code = MPI_Get(&byte, 1, MPI_BYTE, right, at[2 * right], 1, MPI_BYTE, win);
+			break;
+		case 2:
+			code = MPI_Fetch_and_op(&one, &old, MPI_INT, right, at[2 * right], MPI_SUM, win);
+			break;
+		case 3:
+			code = MPI_Compare_and_swap(&one, &one, &old, MPI_INT, right, at[2 * right], win);
+			break;
+		case 4:
+			code = MPI_Get_accumulate(src, 3, MPI_INT, back, 3, MPI_INT, right, at[2 * right], 3, MPI_INT, MPI_SUM, win);
+			break;
+		default:
+			code = MPI_Accumulate(src, 3, MPI_INT, right, at[2 * right], 3, MPI_INT, MPI_SUM, win);
+		}
+		if (right == rank)
+			FAILS(MPI_ERR_RMA_RANGE, code);
+		else
+			FAILS(MPI_ERR_RMA_RANGE, code == MPI_SUCCESS ? MPI_Win_flush(right, win) : code);
+	}
 	MUST(MPI_Win_unlock(right, win));
 	MUST(MPI_Barrier(MPI_COMM_WORLD));
 	CHECK(low[0] == 0, "put to memory that is detached");

@@ -166,7 +166,7 @@ func (w *Window) tellFor(ctx context.Context, dst []byte, target int, h amHeader
 	}
 	t := &w.to[target]
 	t.mu.Lock()
-	t.results = append(t.results, result{r: r, want: len(dst)})
+	t.results = append(t.results, result{r: r, want: len(dst), to: dst})
 	t.mu.Unlock()
 	if err = w.tell(ctx, target, h, data); err != nil { // the request is not sent, so it has no answer
 		t.mu.Lock()

@@ -231,7 +231,7 @@ func (s *service) access(ctx context.Context, h amHeader, data []byte) {
 	if code != amOK {
 		s.fail(code)
 		if h.answer {
-			s.answer(s.origin, h.num, nil, nil) // too short: tells the origin of the error
+			s.refuse(&h, code)
 		}
 		held.Put()
 		return
@@ -301,6 +301,16 @@ func (s *service) answerByte(origin int, num uint32, code uint8) {
 	b := mem.Bytes(1)
 	b[0] = code
 	s.answer(origin, num, b, mem)
+}
+
+// refuse answers an access with the reason why it is refused: a byte, or nothing if the origin expects a single one.
+// Other lengths than the expected one are refusals.
+func (s *service) refuse(h *amHeader, code uint8) {
+	if h.n == 1 {
+		s.answer(s.origin, h.num, nil, nil)
+		return
+	}
+	s.answerByte(s.origin, h.num, code)
 }
 
 // reap frees the answers that have been sent.

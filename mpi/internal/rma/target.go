@@ -54,8 +54,19 @@ type unpack struct {
 type result struct {
 	r    Request
 	want int     // expected length; -1: any
+	to   []byte  // buffer for the answer
 	code [1]byte // buffer for the answer to a flush
 	upTo uint64  // value of updates that the answer to a flush proves
+}
+
+// refusal returns why an operation was refused, whose answer has another length, n, than it asks for: see
+// service.refuse. Of a single byte only its place can be wrong; the rest was checked before it was asked for.
+func (r *result) refusal(n int) error {
+	code := amRange
+	if n == 1 && r.to[0] != amOK {
+		code = r.to[0]
+	}
+	return fmt.Errorf("refused by the target: %w", amError(code))
 }
 
 func (t *targetState) init(c Comm, rank int) {
@@ -258,7 +269,7 @@ func (t *targetState) completeOps(ctx context.Context, w *Window, remote bool) e
 		case errors.Is(err, mpierr.ErrCanceled): // its request was not sent, and the error is kept
 			err = nil
 		case err == nil && next.want >= 0 && n != next.want:
-			err = fmt.Errorf("%w: refused by the target", mpierr.ErrAccess)
+			err = next.refusal(n)
 		}
 		if err != nil && t.err == nil {
 			t.err = err
