@@ -299,7 +299,7 @@ func TestWinNoPrecedeOfOthers(t *testing.T) {
 		peer := 1 - c.Rank()
 		big := make([]byte, 1<<16)
 		for range 10 {
-				err := errors.Join(quiet.Put(ctx, big, peer, 0), busy.Put(ctx, big, peer, 0), quiet.Flush(ctx, peer),
+			err := errors.Join(quiet.Put(ctx, big, peer, 0), busy.Put(ctx, big, peer, 0), quiet.Flush(ctx, peer),
 				busy.Put(ctx, big, peer, 0), quiet.Fence(ctx, AssertNoPrecede))
 			if err != nil {
 				return err
