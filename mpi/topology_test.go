@@ -20,6 +20,8 @@ func TestDims(t *testing.T) {
 		{7, []int{0, 0}, []int{7, 1}},
 		{6, []int{0, 3, 0}, []int{2, 3, 1}},
 		{24, []int{0, 0, 0}, []int{4, 3, 2}},
+		{5040, []int{0, 0, 0}, []int{21, 16, 15}}, // not 20×18×14, whose sides differ more
+		{35280, []int{0, 7, 0, 0}, []int{21, 7, 16, 15}},
 		{64, []int{0, 0, 0}, []int{4, 4, 4}},
 		{1, []int{0, 0}, []int{1, 1}},
 		{12, []int{0}, []int{12}},
@@ -263,18 +265,39 @@ func TestNeighborGraph(t *testing.T) {
 // TestDimsLarge compares Dims with trying all factors, and lets it divide numbers with
 // large factors and with many: a search over all numbers would not end.
 func TestDimsLarge(t *testing.T) {
-	var search func(n, k int) []int
-	search = func(n, k int) []int {
-		if k == 1 {
-			return []int{n}
+	// all calls f with all divisions of n into k factors, the largest first and at most high.
+	var all func(n, k, high int, head []int, f func([]int))
+	all = func(n, k, high int, head []int, f func([]int)) {
+		if k == 0 {
+			if n == 1 {
+				f(head)
+			}
+			return
 		}
-		for d := 1; ; d++ {
+		for d := 1; d <= min(n, high); d++ {
 			if n%d == 0 {
-				if rest := search(n/d, k-1); rest[0] <= d {
-					return append([]int{d}, rest...)
-				}
+				all(n/d, k-1, d, append(head, d), f)
 			}
 		}
+	}
+	// MPI-4.1, Section 8.5.2: "as close to each other as possible".
+	spread := func(d []int) int { return d[0] - d[len(d)-1] }
+	better := func(a, b []int) bool {
+		if d := spread(a) - spread(b); d != 0 {
+			return d < 0
+		}
+		a, b = slices.Clone(a), slices.Clone(b)
+		slices.Reverse(a)
+		slices.Reverse(b)
+		return slices.Compare(a, b) > 0
+	}
+	search := func(n, k int) (best []int) {
+		all(n, k, n, nil, func(d []int) {
+			if best == nil || better(d, best) {
+				best = slices.Clone(d)
+			}
+		})
+		return best
 	}
 	for n := 1; n <= 500; n++ {
 		for k := 1; k <= 5; k++ {

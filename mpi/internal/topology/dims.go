@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
@@ -14,7 +15,8 @@ import (
 const maxDims = math.MaxInt32
 
 // Dims divides n ranks over the dimensions that are 0 in dims, as evenly as possible and the larger
-// first; others are kept. It returns ErrTopology if n is no multiple of those kept, or too large.
+// first; others are kept. Of the ways to divide it takes one whose largest and smallest
+// new dimension differ least (see factors). It returns ErrTopology if n is no multiple of those kept, or too large.
 func Dims(n int, dims []int) ([]int, error) {
 	out := slices.Clone(dims)
 	free := 0
@@ -46,16 +48,51 @@ func Dims(n int, dims []int) ([]int, error) {
 	return out, nil
 }
 
-// factors splits n into k factors, the largest first and as small as possible.
+// factors splits n into k factors, the largest first, as balanced as possible: the
+// difference between the largest and the smallest is the least there is; of several such
+// splits it takes the one with the largest smallest factor, then with the largest
+// second smallest one, and so on.
 func factors(n, k int) []int {
-	primes := primeFactors(n)
-	// More factors than primes are of no use: the others are 1.
-	s := splitter{divisors: divisors(primes), memo: make(map[[2]int][]int)}
-	out := slices.Clone(s.split(n, min(k, max(len(primes), 1))))
-	for len(out) < k {
-		out = append(out, 1)
+	if k == 1 {
+		return []int{n}
 	}
-	return out
+	primes := primeFactors(n)
+	if k >= len(primes) {
+		// Every factor is a prime or 1: merging two primes makes the largest larger.
+		return descending(append(slices.Repeat([]int{1}, k-len(primes)), primes...))
+	}
+	s := splitter{divisors: divisors(primes), failed: make(map[splitKey]bool)}
+	// No split has a largest factor below the largest prime and the k-th root of n.
+	first := 0
+	for d := s.divisors[first]; d < primes[len(primes)-1] || powerLess(d, k, n); d = s.divisors[first] {
+		first++
+	}
+	best, spread := []int(nil), math.MaxInt
+	for i, low := range slices.Backward(s.divisors) {
+		if powerMore(low, k, n) {
+			continue // every split has a smaller factor
+		}
+		if s.divisors[first]-low >= spread {
+			break // smaller ones are farther from the largest factor
+		}
+		for _, high := range s.divisors[max(first, i):] {
+			if high-low >= spread {
+				break
+			}
+			if rest := s.split(n/low, k-1, low, high); rest != nil {
+				best, spread = append(rest, low), high-low
+				break
+			}
+		}
+	}
+	return best
+}
+
+// descending sorts s, the largest first, and returns it.
+func descending(s []int) []int {
+	slices.Sort(s)
+	slices.Reverse(s)
+	return s
 }
 
 // primeFactors returns the prime factors of n in ascending order.
@@ -94,40 +131,54 @@ func divisors(primes []int) []int {
 	return out
 }
 
-// splitter finds the factors of a number and of its divisors.
+// splitter finds factors within bounds, of a number and of its divisors.
 type splitter struct {
-	divisors []int
-	memo     map[[2]int][]int // by number and count
+	divisors []int // ascending
+	failed   map[splitKey]bool
 }
 
-// split returns k factors of n, which is one of the divisors.
-func (s *splitter) split(n, k int) []int {
+// splitKey is a split that was tried: of n into k factors between low and high.
+type splitKey struct{ n, k, low, high int }
+
+// split returns k factors of n between low and high, the largest first, or nil if there
+// are none; of several splits the one with the largest smallest factor, and so on.
+func (s *splitter) split(n, k, low, high int) []int {
+	if powerMore(low, k, n) || powerLess(high, k, n) {
+		return nil
+	}
 	if k == 1 {
 		return []int{n}
 	}
-	key := [2]int{n, k}
-	if out := s.memo[key]; out != nil {
-		return out
+	key := splitKey{n, k, low, high}
+	if s.failed[key] {
+		return nil
 	}
-	for _, d := range s.divisors {
-		if n%d != 0 || tooSmall(d, k, n) {
+	from, _ := slices.BinarySearch(s.divisors, low)
+	to := from + sort.Search(len(s.divisors)-from, func(i int) bool { return powerMore(s.divisors[from+i], k, n) })
+	for _, d := range slices.Backward(s.divisors[from:to]) {
+		if n%d != 0 {
 			continue
 		}
-		// d is the largest factor: the others multiply to n/d.
-		if rest := s.split(n/d, k-1); rest[0] <= d {
-			out := append([]int{d}, rest...)
-			s.memo[key] = out
-			return out
+		if rest := s.split(n/d, k-1, d, high); rest != nil {
+			return append(rest, d)
 		}
 	}
-	panic("unreachable: n itself is a factor, and the others are 1")
+	s.failed[key] = true
+	return nil
 }
 
-// tooSmall reports whether d to the power of k is less than n: then d is not the
-// largest of k factors.
-func tooSmall(d, k, n int) bool {
+// powerLess reports whether d to the power of k is less than n.
+func powerLess(d, k, n int) bool {
 	for ; k > 0; k-- {
 		n = (n + d - 1) / d
 	}
 	return n > 1
+}
+
+// powerMore reports whether d to the power of k is more than n.
+func powerMore(d, k, n int) bool {
+	for ; k > 0; k-- {
+		n /= d
+	}
+	return n == 0
 }
