@@ -36,8 +36,12 @@ type Session struct {
 // [Init] does, with these options, unless the program has called Init, and blocks until all ranks
 // have joined; later ones share its links, and their options have no effect. After the last
 // session, or the World that Init returned, has been finalized, SessionInit returns ErrFinalized.
-// See also [World.NewSession].
+// Of the hints it knows "thread_level", the name of one of MPI's four levels, and returns ErrOption
+// for another value. See also [World.NewSession].
 func SessionInit(ctx context.Context, info Info, opts ...Option) (*Session, error) {
+	if err := checkThreadLevel(info); err != nil {
+		return nil, err
+	}
 	var s *Session
 	w, err := joinOnce(ctx, opts, func() error {
 		var err error
@@ -58,9 +62,28 @@ func SessionInit(ctx context.Context, info Info, opts ...Option) (*Session, erro
 	return s, nil
 }
 
+// threadLevel is the hint of sessions for what threads are to do (MPI-4.1, Section 11.3.1). Every
+// session provides MPI_THREAD_MULTIPLE.
+const threadLevel = "thread_level"
+
+func checkThreadLevel(info Info) error {
+	switch v, set := info[threadLevel]; {
+	case !set:
+		return nil
+	case v == "MPI_THREAD_SINGLE", v == "MPI_THREAD_FUNNELED", v == "MPI_THREAD_SERIALIZED", v == "MPI_THREAD_MULTIPLE":
+		return nil
+	default:
+		return fmt.Errorf("%w: hint %s=%q is no level of thread support", ErrOption, threadLevel, v)
+	}
+}
+
 // NewSession begins a session on the links of w (MPI_Session_init). It is
-// local. The session must not be used after w.Finalize.
+// local. The session must not be used after w.Finalize. Errors to test for: ErrOption for
+// a wrong "thread_level" among the hints.
 func (w *World) NewSession(info Info) (*Session, error) {
+	if err := checkThreadLevel(info); err != nil {
+		return nil, err
+	}
 	if err := w.usable(); err != nil {
 		return nil, err
 	}
@@ -77,7 +100,7 @@ func (s *Session) usable() error {
 // Info returns a copy of the hints that the session was begun with, and
 // "thread_level" (MPI_Session_get_info).
 func (s *Session) Info() Info {
-	i := Info{"thread_level": "MPI_THREAD_MULTIPLE"}
+	i := Info{threadLevel: "MPI_THREAD_MULTIPLE"}
 	maps.Copy(i, s.info)
 	return i
 }

@@ -19,6 +19,9 @@ func TestSessions(t *testing.T) {
 		if !slices.Equal(s.Psets(), []string{PsetWorld, PsetSelf}) || s.Info()["library"] != "solver" {
 			return fmt.Errorf("%v, %v", s.Psets(), s.Info())
 		}
+		if _, err := w.NewSession(Info{threadLevel: "MPI_THREAD_DOZEN"}); !errors.Is(err, ErrOption) {
+			return fmt.Errorf("unknown level of thread support: %v, want %w", err, ErrOption)
+		}
 		for name, size := range map[string]string{PsetWorld: "4", PsetSelf: "1"} {
 			if i, err := s.PsetInfo(name); err != nil || i["mpi_size"] != size {
 				return fmt.Errorf("%s: %v, %w", name, i, err)

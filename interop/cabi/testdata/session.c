@@ -13,6 +13,13 @@ int main(int argc, char **argv)
 	int n, len, rank, size, flag, world = 0;
 	char name[MPI_MAX_PSET_NAME_LEN], value[MPI_MAX_INFO_VAL];
 
+	MUST(MPI_Info_create(&info));
+	MUST(MPI_Info_set(info, "thread_level", "MPI_THREAD_DOZEN"));
+	HOLDS(MPI_Session_init(info, MPI_ERRORS_RETURN, &s) != MPI_SUCCESS);
+	MUST(MPI_Info_set(info, "thread_level", "MPI_THREAD_SERIALIZED"));
+	MUST(MPI_Session_init(info, MPI_ERRORS_RETURN, &s));
+	MUST(MPI_Session_finalize(&s));
+	MUST(MPI_Info_free(&info));
 	MUST(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s));
 	MUST(MPI_Session_get_info(s, &info));
 	MUST(MPI_Info_get(info, "thread_level", sizeof value - 1, value, &flag));
