@@ -64,9 +64,11 @@ func Items[T Element](buf []T, count int, t *Datatype) Buffer {
 // the caller's and stay in place until the operation is over; it is not checked. Go memory must be of one
 // heap object, and base point into it. Calls with it return ErrDatatype if t is nil or count negative, and
 // ErrBuffer if base is nil and there is data in the first 4096 bytes of memory.
-func ItemsAt(base unsafe.Pointer, count int, t *Datatype) Buffer {
-	b := Buffer{of: t.typ()}
-	b.items, b.err = datatype.ItemsAt(base, count, t.typ())
+func ItemsAt(base unsafe.Pointer, count int, t *Datatype) (b Buffer) {
+	b.of = t.typ()
+	if !b.items.SetRun(base, count, t.typ()) {
+		b.items, b.err = datatype.ItemsAt(base, count, t.typ())
+	}
 	return b
 }
 

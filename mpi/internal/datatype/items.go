@@ -54,6 +54,21 @@ func ItemsAt(base unsafe.Pointer, count int, t *Type) (Items, error) {
 	return ItemsOf(x)
 }
 
+// SetRun is ItemsAt for the common case, data that is one run of memory at a base that is not nil. It reports
+// false, and does nothing, for all others.
+func (x *Items) SetRun(base unsafe.Pointer, count int, t *Type) bool {
+	if base == nil || t == nil || count <= 0 || len(t.root.kids) > 0 || t.root.count > 1 || count > 1 && t.ub-t.lb != t.size {
+		return false
+	}
+	n, ok := Mul(t.size, count)
+	if !ok || n == 0 {
+		return false
+	}
+	x.Mem = unsafe.Slice((*byte)(unsafe.Add(base, t.root.off)), n)
+	x.Elem, x.Sig, x.Type = t.size, t.values, t
+	return true
+}
+
 // Buffer returns the items with their datatype: that which they have, or else one of whose items the
 // memory holds a whole number. Offset 0 is where the program has it.
 func (x *Items) Buffer(orElse *Type) Buffer {

@@ -22,15 +22,15 @@ func (c *Comm) LookFor(src, tag int, take bool) (st Status, m *Message, err erro
 func (c *Comm) look(src, tag int, take bool) (st Status, m *Message, err error) {
 	e, x := c.Engine, c.Contexts[SlotUser]
 	e.Mu.Lock()
-	defer e.Mu.Unlock()
-	if m, err = c.find(x, src, tag); m == nil {
-		return st, nil, err
+	if m, err = c.find(x, src, tag); m != nil {
+		st = m.status()
+		if take {
+			x.removeMessage(m)
+			m.probed = true
+		}
 	}
-	if take {
-		x.removeMessage(m)
-		m.probed = true
-	}
-	return m.status(), m, nil
+	e.Mu.Unlock()
+	return st, m, err
 }
 
 // StartProbed receives m, which a probe has taken, into b. It reports false if the rest of m will

@@ -82,7 +82,9 @@ func (u *SendCoalescer) flush() {
 
 // FlushBeforeWait is called by a goroutine that is about to wait.
 func (u *SendCoalescer) FlushBeforeWait() {
-	u.sends.Store(0)
+	if u.sends.Load() != 0 { // the store costs as much as all else in a poll
+		u.sends.Store(0)
+	}
 	u.flush()
 }
 
