@@ -10,21 +10,28 @@ const lowestAddress = 4096
 
 // bufferOf returns what C calls a buffer, a count and a datatype. buf may be MPI_BOTTOM, which is the
 // null pointer; callers deal with MPI_IN_PLACE.
-func bufferOf(buf uintptr, count int, datatype Handle) (mpi.Buffer, error) {
+func bufferOf(buf uintptr, count int, datatype Handle) (b mpi.Buffer, err error) {
+	err = setBuffer(&b, buf, count, datatype)
+	return b, err
+}
+
+// setBuffer is bufferOf without copies of the result, which is long.
+func setBuffer(b *mpi.Buffer, buf uintptr, count int, datatype Handle) error {
 	t, err := committedType(datatype)
 	if err != nil {
-		return mpi.Buffer{}, err
+		return err
 	}
 	if count < 0 {
-		return mpi.Buffer{}, negative("count", count)
+		return negative("count", count)
 	}
 	if buf != 0 && buf < lowestAddress && count > 0 && t.Size() > 0 {
-		return mpi.Buffer{}, badAddress(buf)
+		return badAddress(buf)
 	}
 	if buf < lowestAddress {
 		buf = 0 // no data, or MPI_BOTTOM: a small value is no pointer of Go
 	}
-	return mpi.ItemsAt(pointer(buf), count, t.Datatype), nil
+	*b = mpi.ItemsAt(pointer(buf), count, t.Datatype)
+	return nil
 }
 
 // badAddress returns the error of a buffer that is at no address.

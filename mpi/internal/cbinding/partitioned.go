@@ -12,7 +12,8 @@ func PsendInit(buf uintptr, partitions, count int, datatype Handle, dest, tag in
 	request uintptr) int {
 	const proc = "MPI_Psend_init"
 	n, bad := partitionedCount(partitions, count)
-	m, err := send(buf, n, datatype, dest, tag, comm)
+	var m outgoing
+	err := m.set(buf, n, datatype, dest, tag, comm)
 	if err == nil {
 		err = bad
 	}
@@ -35,7 +36,8 @@ func PrecvInit(buf uintptr, partitions, count int, datatype Handle, source, tag 
 	const proc = "MPI_Precv_init"
 	n, bad := partitionedCount(partitions, count)
 	// Wildcards are not allowed, so the arguments are those of a send.
-	m, err := send(buf, n, datatype, source, tag, comm)
+	var m outgoing
+	err := m.set(buf, n, datatype, source, tag, comm)
 	if err == nil {
 		err = bad
 	}

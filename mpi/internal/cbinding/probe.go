@@ -11,17 +11,18 @@ type message struct {
 	o *object // of the communicator
 }
 
-// probe checks the arguments of a call that looks for a message.
-func probe(source, tag int, comm Handle) (m incoming, err error) {
+// setProbe checks the arguments of a call that looks for a message.
+func (m *incoming) setProbe(source, tag int, comm Handle) (err error) {
 	if m.c, err = commOf(comm); err == nil {
 		err = m.from(source, tag)
 	}
-	return m, err
+	return err
 }
 
 // Probe is MPI_Probe.
 func Probe(source, tag int, comm Handle, status uintptr) int {
-	m, err := probe(source, tag, comm)
+	var m incoming
+	err := m.setProbe(source, tag, comm)
 	var st mpi.Status
 	if err == nil {
 		st, err = mpi.Probe(background, m.c.Comm, m.source, m.tag)
@@ -35,7 +36,8 @@ func Probe(source, tag int, comm Handle, status uintptr) int {
 
 // Iprobe is MPI_Iprobe.
 func Iprobe(source, tag int, comm Handle, flag, status uintptr) int {
-	m, err := probe(source, tag, comm)
+	var m incoming
+	err := m.setProbe(source, tag, comm)
 	if err == nil {
 		err = out("flag", flag)
 	}
@@ -58,7 +60,8 @@ func Iprobe(source, tag int, comm Handle, flag, status uintptr) int {
 // Mprobe is MPI_Mprobe.
 func Mprobe(source, tag int, comm Handle, message, status uintptr) int {
 	const proc = "MPI_Mprobe"
-	m, err := probe(source, tag, comm)
+	var m incoming
+	err := m.setProbe(source, tag, comm)
 	if err == nil {
 		err = out("message", message)
 	}
@@ -75,7 +78,8 @@ func Mprobe(source, tag int, comm Handle, message, status uintptr) int {
 // Improbe is MPI_Improbe.
 func Improbe(source, tag int, comm Handle, flag, message, status uintptr) int {
 	const proc = "MPI_Improbe"
-	m, err := probe(source, tag, comm)
+	var m incoming
+	err := m.setProbe(source, tag, comm)
 	if err == nil {
 		err = out("flag", flag)
 	}

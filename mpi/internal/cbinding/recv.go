@@ -11,15 +11,15 @@ type incoming struct {
 	source, tag int
 }
 
-// recv checks the arguments of a call that receives.
-func recv(buf uintptr, count int, datatype Handle, source, tag int, comm Handle) (m incoming, err error) {
+// set checks the arguments of a call that receives.
+func (m *incoming) set(buf uintptr, count int, datatype Handle, source, tag int, comm Handle) (err error) {
 	if m.c, err = commOf(comm); err != nil {
-		return m, err
+		return err
 	}
 	if err = m.from(source, tag); err == nil {
-		m.b, err = messageBuffer(buf, count, datatype)
+		err = setMessageBuffer(&m.b, buf, count, datatype)
 	}
-	return m, err
+	return err
 }
 
 // from checks from where a message is received.
@@ -32,7 +32,8 @@ func (m *incoming) from(source, tag int) (err error) {
 
 // Recv is MPI_Recv.
 func Recv(buf uintptr, count int, datatype Handle, source, tag int, comm Handle, status uintptr) int {
-	m, err := recv(buf, count, datatype, source, tag, comm)
+	var m incoming
+	err := m.set(buf, count, datatype, source, tag, comm)
 	if err == nil {
 		var st mpi.Status
 		st, err = m.c.Recv(background, m.b, m.source, m.tag)
@@ -47,7 +48,8 @@ func Recv(buf uintptr, count int, datatype Handle, source, tag int, comm Handle,
 // Irecv is MPI_Irecv.
 func Irecv(buf uintptr, count int, datatype Handle, source, tag int, comm Handle, request uintptr) int {
 	const proc = "MPI_Irecv"
-	m, err := recv(buf, count, datatype, source, tag, comm)
+	var m incoming
+	err := m.set(buf, count, datatype, source, tag, comm)
 	if err == nil {
 		err = out("request", request)
 	}
@@ -61,7 +63,8 @@ func Irecv(buf uintptr, count int, datatype Handle, source, tag int, comm Handle
 // RecvInit is MPI_Recv_init.
 func RecvInit(buf uintptr, count int, datatype Handle, source, tag int, comm Handle, request uintptr) int {
 	const proc = "MPI_Recv_init"
-	m, err := recv(buf, count, datatype, source, tag, comm)
+	var m incoming
+	err := m.set(buf, count, datatype, source, tag, comm)
 	if err == nil {
 		err = out("request", request)
 	}
@@ -90,8 +93,8 @@ func Sendrecv(sendbuf uintptr, sendcount int, sendtype Handle, dest, sendtag int
 // both checks the arguments of a call that sends and receives.
 func both(sendbuf uintptr, sendcount int, sendtype Handle, dest, sendtag int, recvbuf uintptr, recvcount int,
 	recvtype Handle, source, recvtag int, comm Handle) (s outgoing, r incoming, err error) {
-	if s, err = send(sendbuf, sendcount, sendtype, dest, sendtag, comm); err == nil {
-		r, err = recv(recvbuf, recvcount, recvtype, source, recvtag, comm)
+	if err = s.set(sendbuf, sendcount, sendtype, dest, sendtag, comm); err == nil {
+		err = r.set(recvbuf, recvcount, recvtype, source, recvtag, comm)
 	}
 	return s, r, err
 }

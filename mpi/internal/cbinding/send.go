@@ -12,27 +12,26 @@ type outgoing struct {
 	rank, tag int
 }
 
-// send checks the arguments of a call that sends.
-func send(buf uintptr, count int, datatype Handle, dest, tag int, comm Handle) (m outgoing, err error) {
+// set checks the arguments of a call that sends.
+func (m *outgoing) set(buf uintptr, count int, datatype Handle, dest, tag int, comm Handle) (err error) {
 	if m.c, err = commOf(comm); err != nil {
-		return m, err
+		return err
 	}
 	if m.rank, err = m.c.peer("dest", dest); err != nil {
-		return m, err
+		return err
 	}
 	if m.tag, err = tagOf("tag", tag); err != nil {
-		return m, err
+		return err
 	}
-	m.b, err = messageBuffer(buf, count, datatype)
-	return m, err
+	return setMessageBuffer(&m.b, buf, count, datatype)
 }
 
-// messageBuffer is bufferOf of a message. One of no items needs no datatype: programs give MPI_DATATYPE_NULL.
-func messageBuffer(buf uintptr, count int, datatype Handle) (mpi.Buffer, error) {
+// setMessageBuffer is setBuffer of a message. One of no items needs no datatype: programs give MPI_DATATYPE_NULL.
+func setMessageBuffer(b *mpi.Buffer, buf uintptr, count int, datatype Handle) error {
 	if datatype == abi.DatatypeNull && count == 0 {
-		return mpi.Buffer{}, nil
+		return nil
 	}
-	return bufferOf(buf, count, datatype)
+	return setBuffer(b, buf, count, datatype)
 }
 
 // object returns the communicator as an object; nil if there is none, and MPI_COMM_SELF stands for it.
@@ -45,7 +44,8 @@ func (c *communicator) obj() *object {
 
 // Send is MPI_Send.
 func Send(buf uintptr, count int, datatype Handle, dest, tag int, comm Handle) int {
-	m, err := send(buf, count, datatype, dest, tag, comm)
+	var m outgoing
+	err := m.set(buf, count, datatype, dest, tag, comm)
 	if err == nil {
 		err = m.c.Send(background, m.b, m.rank, m.tag)
 	}
@@ -57,7 +57,8 @@ func Send(buf uintptr, count int, datatype Handle, dest, tag int, comm Handle) i
 
 // Ssend is MPI_Ssend.
 func Ssend(buf uintptr, count int, datatype Handle, dest, tag int, comm Handle) int {
-	m, err := send(buf, count, datatype, dest, tag, comm)
+	var m outgoing
+	err := m.set(buf, count, datatype, dest, tag, comm)
 	if err == nil {
 		err = m.c.Ssend(background, m.b, m.rank, m.tag)
 	}
@@ -69,7 +70,8 @@ func Ssend(buf uintptr, count int, datatype Handle, dest, tag int, comm Handle) 
 
 // Rsend is MPI_Rsend. A ready send may be done as a standard one (MPI-4.1, Section 3.4).
 func Rsend(buf uintptr, count int, datatype Handle, dest, tag int, comm Handle) int {
-	m, err := send(buf, count, datatype, dest, tag, comm)
+	var m outgoing
+	err := m.set(buf, count, datatype, dest, tag, comm)
 	if err == nil {
 		err = m.c.Send(background, m.b, m.rank, m.tag)
 	}
@@ -81,7 +83,8 @@ func Rsend(buf uintptr, count int, datatype Handle, dest, tag int, comm Handle) 
 
 // Bsend is MPI_Bsend.
 func Bsend(buf uintptr, count int, datatype Handle, dest, tag int, comm Handle) int {
-	m, err := send(buf, count, datatype, dest, tag, comm)
+	var m outgoing
+	err := m.set(buf, count, datatype, dest, tag, comm)
 	if err == nil {
 		err = m.buffered()
 	}
@@ -109,7 +112,8 @@ func Irsend(buf uintptr, count int, datatype Handle, dest, tag int, comm Handle,
 // Ibsend is MPI_Ibsend. The request is done once the message is in the buffer.
 func Ibsend(buf uintptr, count int, datatype Handle, dest, tag int, comm Handle, request uintptr) int {
 	const proc = "MPI_Ibsend"
-	m, err := send(buf, count, datatype, dest, tag, comm)
+	var m outgoing
+	err := m.set(buf, count, datatype, dest, tag, comm)
 	if err == nil {
 		err = out("request", request)
 	}
@@ -125,7 +129,8 @@ func Ibsend(buf uintptr, count int, datatype Handle, dest, tag int, comm Handle,
 
 func isend(proc string, start func(*mpi.Comm, mpi.Buffer, int, int) (*mpi.Request, error), buf uintptr, count int,
 	datatype Handle, dest, tag int, comm Handle, request uintptr) int {
-	m, err := send(buf, count, datatype, dest, tag, comm)
+	var m outgoing
+	err := m.set(buf, count, datatype, dest, tag, comm)
 	if err == nil {
 		err = out("request", request)
 	}
@@ -154,7 +159,8 @@ func RsendInit(buf uintptr, count int, datatype Handle, dest, tag int, comm Hand
 // BsendInit is MPI_Bsend_init.
 func BsendInit(buf uintptr, count int, datatype Handle, dest, tag int, comm Handle, request uintptr) int {
 	const proc = "MPI_Bsend_init"
-	m, err := send(buf, count, datatype, dest, tag, comm)
+	var m outgoing
+	err := m.set(buf, count, datatype, dest, tag, comm)
 	if err == nil {
 		err = out("request", request)
 	}
@@ -166,7 +172,8 @@ func BsendInit(buf uintptr, count int, datatype Handle, dest, tag int, comm Hand
 
 func sendInit(proc string, prepare func(*mpi.Comm, mpi.Buffer, int, int) (*mpi.Persistent, error), buf uintptr,
 	count int, datatype Handle, dest, tag int, comm Handle, request uintptr) int {
-	m, err := send(buf, count, datatype, dest, tag, comm)
+	var m outgoing
+	err := m.set(buf, count, datatype, dest, tag, comm)
 	if err == nil {
 		err = out("request", request)
 	}
