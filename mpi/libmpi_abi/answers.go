@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/weftstack/weft/mpi/internal/abi"
 	"github.com/weftstack/weft/mpi/internal/cbinding"
 )
 
@@ -27,7 +28,7 @@ var (
 )
 
 // at returns the entry that h may be in.
-func (e *entries) at(h cbinding.Handle) *uint64 {
+func (e *entries) at(h abi.Handle) *uint64 {
 	if h < C.WEFT_FIXED {
 		return &e[h]
 	}
@@ -35,7 +36,7 @@ func (e *entries) at(h cbinding.Handle) *uint64 {
 }
 
 // put stores the value of h, if both fit an entry.
-func (e *entries) put(h cbinding.Handle, value int) {
+func (e *entries) put(h abi.Handle, value int) {
 	if h == 0 || h > 1<<31-1 || value < 0 || value > 1<<31-1 {
 		return
 	}
@@ -43,20 +44,20 @@ func (e *entries) put(h cbinding.Handle, value int) {
 }
 
 // drop forgets the value of h.
-func (e *entries) drop(h cbinding.Handle) {
+func (e *entries) drop(h abi.Handle) {
 	p := e.at(h)
-	if v := atomic.LoadUint64(p); cbinding.Handle(v>>32) == h {
+	if v := atomic.LoadUint64(p); abi.Handle(v>>32) == h {
 		atomic.CompareAndSwapUint64(p, v, 0)
 	}
 }
 
 func init() {
-	cbinding.CacheComm = func(h cbinding.Handle, rank, size int) {
+	cbinding.CacheComm = func(h abi.Handle, rank, size int) {
 		commRanks.put(h, rank)
 		commSizes.put(h, size)
 	}
-	cbinding.CacheType = func(h cbinding.Handle, size int) { typeSizes.put(h, size) }
-	cbinding.Uncache = func(h cbinding.Handle) {
+	cbinding.CacheType = func(h abi.Handle, size int) { typeSizes.put(h, size) }
+	cbinding.Uncache = func(h abi.Handle) {
 		commRanks.drop(h)
 		commSizes.drop(h)
 		typeSizes.drop(h)

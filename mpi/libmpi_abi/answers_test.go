@@ -5,19 +5,19 @@ package main
 import (
 	"testing"
 
-	"github.com/weftstack/weft/mpi/internal/cbinding"
+	"github.com/weftstack/weft/mpi/internal/abi"
 )
 
 func TestEntries(t *testing.T) {
 	var e entries
-	stored := func(h cbinding.Handle) (value int, ok bool) {
+	stored := func(h abi.Handle) (value int, ok bool) {
 		v := *e.at(h)
-		return int(uint32(v)), cbinding.Handle(v>>32) == h && h != 0
+		return int(uint32(v)), abi.Handle(v>>32) == h && h != 0
 	}
-	const world, first, second = cbinding.Handle(257), cbinding.Handle(1<<24 | 1), cbinding.Handle(1<<24 | 1<<16 | 1)
+	const world, first, second = abi.Handle(257), abi.Handle(1<<24 | 1), abi.Handle(1<<24 | 1<<16 | 1)
 	e.put(world, 3)
 	e.put(first, 0)
-	for h, want := range map[cbinding.Handle]int{world: 3, first: 0} {
+	for h, want := range map[abi.Handle]int{world: 3, first: 0} {
 		if got, ok := stored(h); !ok || got != want {
 			t.Errorf("handle %#x: %d, %v, want %d", h, got, ok, want)
 		}

@@ -8,12 +8,13 @@ package main
 import "C"
 
 import (
+	"github.com/weftstack/weft/mpi/internal/abi"
 	"github.com/weftstack/weft/mpi/internal/cbinding"
 	"golang.org/x/sys/unix"
 )
 
-func address(p uintptr) C.uintptr_t        { return C.uintptr_t(p) }
-func handle(h cbinding.Handle) C.uintptr_t { return C.uintptr_t(h) }
+func address(p uintptr) C.uintptr_t   { return C.uintptr_t(p) }
+func handle(h abi.Handle) C.uintptr_t { return C.uintptr_t(h) }
 func flag(b bool) C.int {
 	if b {
 		return 1
@@ -22,19 +23,19 @@ func flag(b bool) C.int {
 }
 
 func init() {
-	cbinding.CallUserOp = func(fn, in, inout uintptr, count int, datatype cbinding.Handle, large bool) {
+	cbinding.CallUserOp = func(fn, in, inout uintptr, count int, datatype abi.Handle, large bool) {
 		C.weft_call_user_op(address(fn), address(in), address(inout), C.int64_t(count), handle(datatype), flag(large))
 	}
-	cbinding.CallCopyAttr = func(fn uintptr, object cbinding.Handle, keyval int, extra, in uintptr) (uintptr, bool, int) {
+	cbinding.CallCopyAttr = func(fn uintptr, object abi.Handle, keyval int, extra, in uintptr) (uintptr, bool, int) {
 		var out C.uintptr_t
 		var copied C.int
 		code := C.weft_call_copy_attr(address(fn), handle(object), C.int(keyval), address(extra), address(in), &out, &copied)
 		return uintptr(out), copied != 0, int(code)
 	}
-	cbinding.CallDeleteAttr = func(fn uintptr, object cbinding.Handle, keyval int, value, extra uintptr) int {
+	cbinding.CallDeleteAttr = func(fn uintptr, object abi.Handle, keyval int, value, extra uintptr) int {
 		return int(C.weft_call_delete_attr(address(fn), handle(object), C.int(keyval), address(value), address(extra)))
 	}
-	cbinding.CallErrhandler = func(fn uintptr, object cbinding.Handle, code int) int {
+	cbinding.CallErrhandler = func(fn uintptr, object abi.Handle, code int) int {
 		return int(C.weft_call_errhandler(address(fn), handle(object), C.int(code)))
 	}
 	cbinding.CallGrequestQuery = func(fn, extra, status uintptr) int {
@@ -46,12 +47,12 @@ func init() {
 	cbinding.CallGrequestCancel = func(fn, extra uintptr, complete bool) int {
 		return int(C.weft_call_grequest_cancel(address(fn), address(extra), flag(complete)))
 	}
-	cbinding.CallDatarepExtent = func(fn uintptr, datatype cbinding.Handle, extra uintptr) (int, int) {
+	cbinding.CallDatarepExtent = func(fn uintptr, datatype abi.Handle, extra uintptr) (int, int) {
 		var extent C.int64_t
 		code := C.weft_call_datarep_extent(address(fn), handle(datatype), &extent, address(extra))
 		return int(extent), int(code)
 	}
-	cbinding.CallDatarepConvert = func(fn, user uintptr, datatype cbinding.Handle, count int, file uintptr, position int,
+	cbinding.CallDatarepConvert = func(fn, user uintptr, datatype abi.Handle, count int, file uintptr, position int,
 		extra uintptr, large bool) int {
 		return int(C.weft_call_datarep_convert(address(fn), address(user), handle(datatype), C.int64_t(count), address(file),
 			C.int64_t(position), address(extra), flag(large)))

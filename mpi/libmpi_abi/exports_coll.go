@@ -6,424 +6,427 @@ package main
 
 import "C"
 
-import "github.com/weftstack/weft/mpi/internal/cbinding"
+import (
+	"github.com/weftstack/weft/mpi/internal/abi"
+	"github.com/weftstack/weft/mpi/internal/cbinding/collective"
+)
 
 //export weft_Allgather
 func weft_Allgather(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_comm uintptr) (code int32) {
 	defer recovered("MPI_Allgather", &code)
-	return int32(cbinding.Allgather(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm)))
+	return int32(collective.Allgather(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcount, abi.Handle(p_recvtype), abi.Handle(p_comm)))
 }
 
 //export weft_AllgatherInit
 func weft_AllgatherInit(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_comm uintptr, p_info uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Allgather_init", &code)
-	return int32(cbinding.AllgatherInit(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request))
+	return int32(collective.AllgatherInit(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcount, abi.Handle(p_recvtype), abi.Handle(p_comm), abi.Handle(p_info), p_request))
 }
 
 //export weft_Allgatherv
 func weft_Allgatherv(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_displs uintptr, p_recvtype uintptr, p_comm uintptr, large bool) (code int32) {
 	defer recovered("MPI_Allgatherv", &code)
-	return int32(cbinding.Allgatherv(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_displs, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm), large))
+	return int32(collective.Allgatherv(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_displs, abi.Handle(p_recvtype), abi.Handle(p_comm), large))
 }
 
 //export weft_AllgathervInit
 func weft_AllgathervInit(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_displs uintptr, p_recvtype uintptr, p_comm uintptr, p_info uintptr, p_request uintptr, large bool) (code int32) {
 	defer recovered("MPI_Allgatherv_init", &code)
-	return int32(cbinding.AllgathervInit(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_displs, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request, large))
+	return int32(collective.AllgathervInit(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_displs, abi.Handle(p_recvtype), abi.Handle(p_comm), abi.Handle(p_info), p_request, large))
 }
 
 //export weft_Allreduce
 func weft_Allreduce(p_sendbuf uintptr, p_recvbuf uintptr, p_count int, p_datatype uintptr, p_op uintptr, p_comm uintptr) (code int32) {
 	defer recovered("MPI_Allreduce", &code)
-	return int32(cbinding.Allreduce(p_sendbuf, p_recvbuf, p_count, cbinding.Handle(p_datatype), cbinding.Handle(p_op), cbinding.Handle(p_comm)))
+	return int32(collective.Allreduce(p_sendbuf, p_recvbuf, p_count, abi.Handle(p_datatype), abi.Handle(p_op), abi.Handle(p_comm)))
 }
 
 //export weft_AllreduceInit
 func weft_AllreduceInit(p_sendbuf uintptr, p_recvbuf uintptr, p_count int, p_datatype uintptr, p_op uintptr, p_comm uintptr, p_info uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Allreduce_init", &code)
-	return int32(cbinding.AllreduceInit(p_sendbuf, p_recvbuf, p_count, cbinding.Handle(p_datatype), cbinding.Handle(p_op), cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request))
+	return int32(collective.AllreduceInit(p_sendbuf, p_recvbuf, p_count, abi.Handle(p_datatype), abi.Handle(p_op), abi.Handle(p_comm), abi.Handle(p_info), p_request))
 }
 
 //export weft_Alltoall
 func weft_Alltoall(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_comm uintptr) (code int32) {
 	defer recovered("MPI_Alltoall", &code)
-	return int32(cbinding.Alltoall(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm)))
+	return int32(collective.Alltoall(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcount, abi.Handle(p_recvtype), abi.Handle(p_comm)))
 }
 
 //export weft_AlltoallInit
 func weft_AlltoallInit(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_comm uintptr, p_info uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Alltoall_init", &code)
-	return int32(cbinding.AlltoallInit(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request))
+	return int32(collective.AlltoallInit(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcount, abi.Handle(p_recvtype), abi.Handle(p_comm), abi.Handle(p_info), p_request))
 }
 
 //export weft_Alltoallv
 func weft_Alltoallv(p_sendbuf uintptr, p_sendcounts uintptr, p_sdispls uintptr, p_sendtype uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_rdispls uintptr, p_recvtype uintptr, p_comm uintptr, large bool) (code int32) {
 	defer recovered("MPI_Alltoallv", &code)
-	return int32(cbinding.Alltoallv(p_sendbuf, p_sendcounts, p_sdispls, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_rdispls, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm), large))
+	return int32(collective.Alltoallv(p_sendbuf, p_sendcounts, p_sdispls, abi.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_rdispls, abi.Handle(p_recvtype), abi.Handle(p_comm), large))
 }
 
 //export weft_AlltoallvInit
 func weft_AlltoallvInit(p_sendbuf uintptr, p_sendcounts uintptr, p_sdispls uintptr, p_sendtype uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_rdispls uintptr, p_recvtype uintptr, p_comm uintptr, p_info uintptr, p_request uintptr, large bool) (code int32) {
 	defer recovered("MPI_Alltoallv_init", &code)
-	return int32(cbinding.AlltoallvInit(p_sendbuf, p_sendcounts, p_sdispls, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_rdispls, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request, large))
+	return int32(collective.AlltoallvInit(p_sendbuf, p_sendcounts, p_sdispls, abi.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_rdispls, abi.Handle(p_recvtype), abi.Handle(p_comm), abi.Handle(p_info), p_request, large))
 }
 
 //export weft_Alltoallw
 func weft_Alltoallw(p_sendbuf uintptr, p_sendcounts uintptr, p_sdispls uintptr, p_sendtypes uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_rdispls uintptr, p_recvtypes uintptr, p_comm uintptr, large bool) (code int32) {
 	defer recovered("MPI_Alltoallw", &code)
-	return int32(cbinding.Alltoallw(p_sendbuf, p_sendcounts, p_sdispls, p_sendtypes, p_recvbuf, p_recvcounts, p_rdispls, p_recvtypes, cbinding.Handle(p_comm), large))
+	return int32(collective.Alltoallw(p_sendbuf, p_sendcounts, p_sdispls, p_sendtypes, p_recvbuf, p_recvcounts, p_rdispls, p_recvtypes, abi.Handle(p_comm), large))
 }
 
 //export weft_AlltoallwInit
 func weft_AlltoallwInit(p_sendbuf uintptr, p_sendcounts uintptr, p_sdispls uintptr, p_sendtypes uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_rdispls uintptr, p_recvtypes uintptr, p_comm uintptr, p_info uintptr, p_request uintptr, large bool) (code int32) {
 	defer recovered("MPI_Alltoallw_init", &code)
-	return int32(cbinding.AlltoallwInit(p_sendbuf, p_sendcounts, p_sdispls, p_sendtypes, p_recvbuf, p_recvcounts, p_rdispls, p_recvtypes, cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request, large))
+	return int32(collective.AlltoallwInit(p_sendbuf, p_sendcounts, p_sdispls, p_sendtypes, p_recvbuf, p_recvcounts, p_rdispls, p_recvtypes, abi.Handle(p_comm), abi.Handle(p_info), p_request, large))
 }
 
 //export weft_Barrier
 func weft_Barrier(p_comm uintptr) (code int32) {
 	defer recovered("MPI_Barrier", &code)
-	return int32(cbinding.Barrier(cbinding.Handle(p_comm)))
+	return int32(collective.Barrier(abi.Handle(p_comm)))
 }
 
 //export weft_BarrierInit
 func weft_BarrierInit(p_comm uintptr, p_info uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Barrier_init", &code)
-	return int32(cbinding.BarrierInit(cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request))
+	return int32(collective.BarrierInit(abi.Handle(p_comm), abi.Handle(p_info), p_request))
 }
 
 //export weft_Bcast
 func weft_Bcast(p_buffer uintptr, p_count int, p_datatype uintptr, p_root int, p_comm uintptr) (code int32) {
 	defer recovered("MPI_Bcast", &code)
-	return int32(cbinding.Bcast(p_buffer, p_count, cbinding.Handle(p_datatype), p_root, cbinding.Handle(p_comm)))
+	return int32(collective.Bcast(p_buffer, p_count, abi.Handle(p_datatype), p_root, abi.Handle(p_comm)))
 }
 
 //export weft_BcastInit
 func weft_BcastInit(p_buffer uintptr, p_count int, p_datatype uintptr, p_root int, p_comm uintptr, p_info uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Bcast_init", &code)
-	return int32(cbinding.BcastInit(p_buffer, p_count, cbinding.Handle(p_datatype), p_root, cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request))
+	return int32(collective.BcastInit(p_buffer, p_count, abi.Handle(p_datatype), p_root, abi.Handle(p_comm), abi.Handle(p_info), p_request))
 }
 
 //export weft_Exscan
 func weft_Exscan(p_sendbuf uintptr, p_recvbuf uintptr, p_count int, p_datatype uintptr, p_op uintptr, p_comm uintptr) (code int32) {
 	defer recovered("MPI_Exscan", &code)
-	return int32(cbinding.Exscan(p_sendbuf, p_recvbuf, p_count, cbinding.Handle(p_datatype), cbinding.Handle(p_op), cbinding.Handle(p_comm)))
+	return int32(collective.Exscan(p_sendbuf, p_recvbuf, p_count, abi.Handle(p_datatype), abi.Handle(p_op), abi.Handle(p_comm)))
 }
 
 //export weft_ExscanInit
 func weft_ExscanInit(p_sendbuf uintptr, p_recvbuf uintptr, p_count int, p_datatype uintptr, p_op uintptr, p_comm uintptr, p_info uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Exscan_init", &code)
-	return int32(cbinding.ExscanInit(p_sendbuf, p_recvbuf, p_count, cbinding.Handle(p_datatype), cbinding.Handle(p_op), cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request))
+	return int32(collective.ExscanInit(p_sendbuf, p_recvbuf, p_count, abi.Handle(p_datatype), abi.Handle(p_op), abi.Handle(p_comm), abi.Handle(p_info), p_request))
 }
 
 //export weft_Gather
 func weft_Gather(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_root int, p_comm uintptr) (code int32) {
 	defer recovered("MPI_Gather", &code)
-	return int32(cbinding.Gather(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), p_root, cbinding.Handle(p_comm)))
+	return int32(collective.Gather(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcount, abi.Handle(p_recvtype), p_root, abi.Handle(p_comm)))
 }
 
 //export weft_GatherInit
 func weft_GatherInit(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_root int, p_comm uintptr, p_info uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Gather_init", &code)
-	return int32(cbinding.GatherInit(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), p_root, cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request))
+	return int32(collective.GatherInit(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcount, abi.Handle(p_recvtype), p_root, abi.Handle(p_comm), abi.Handle(p_info), p_request))
 }
 
 //export weft_Gatherv
 func weft_Gatherv(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_displs uintptr, p_recvtype uintptr, p_root int, p_comm uintptr, large bool) (code int32) {
 	defer recovered("MPI_Gatherv", &code)
-	return int32(cbinding.Gatherv(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_displs, cbinding.Handle(p_recvtype), p_root, cbinding.Handle(p_comm), large))
+	return int32(collective.Gatherv(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_displs, abi.Handle(p_recvtype), p_root, abi.Handle(p_comm), large))
 }
 
 //export weft_GathervInit
 func weft_GathervInit(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_displs uintptr, p_recvtype uintptr, p_root int, p_comm uintptr, p_info uintptr, p_request uintptr, large bool) (code int32) {
 	defer recovered("MPI_Gatherv_init", &code)
-	return int32(cbinding.GathervInit(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_displs, cbinding.Handle(p_recvtype), p_root, cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request, large))
+	return int32(collective.GathervInit(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_displs, abi.Handle(p_recvtype), p_root, abi.Handle(p_comm), abi.Handle(p_info), p_request, large))
 }
 
 //export weft_Iallgather
 func weft_Iallgather(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Iallgather", &code)
-	return int32(cbinding.Iallgather(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm), p_request))
+	return int32(collective.Iallgather(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcount, abi.Handle(p_recvtype), abi.Handle(p_comm), p_request))
 }
 
 //export weft_Iallgatherv
 func weft_Iallgatherv(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_displs uintptr, p_recvtype uintptr, p_comm uintptr, p_request uintptr, large bool) (code int32) {
 	defer recovered("MPI_Iallgatherv", &code)
-	return int32(cbinding.Iallgatherv(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_displs, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm), p_request, large))
+	return int32(collective.Iallgatherv(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_displs, abi.Handle(p_recvtype), abi.Handle(p_comm), p_request, large))
 }
 
 //export weft_Iallreduce
 func weft_Iallreduce(p_sendbuf uintptr, p_recvbuf uintptr, p_count int, p_datatype uintptr, p_op uintptr, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Iallreduce", &code)
-	return int32(cbinding.Iallreduce(p_sendbuf, p_recvbuf, p_count, cbinding.Handle(p_datatype), cbinding.Handle(p_op), cbinding.Handle(p_comm), p_request))
+	return int32(collective.Iallreduce(p_sendbuf, p_recvbuf, p_count, abi.Handle(p_datatype), abi.Handle(p_op), abi.Handle(p_comm), p_request))
 }
 
 //export weft_Ialltoall
 func weft_Ialltoall(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Ialltoall", &code)
-	return int32(cbinding.Ialltoall(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm), p_request))
+	return int32(collective.Ialltoall(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcount, abi.Handle(p_recvtype), abi.Handle(p_comm), p_request))
 }
 
 //export weft_Ialltoallv
 func weft_Ialltoallv(p_sendbuf uintptr, p_sendcounts uintptr, p_sdispls uintptr, p_sendtype uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_rdispls uintptr, p_recvtype uintptr, p_comm uintptr, p_request uintptr, large bool) (code int32) {
 	defer recovered("MPI_Ialltoallv", &code)
-	return int32(cbinding.Ialltoallv(p_sendbuf, p_sendcounts, p_sdispls, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_rdispls, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm), p_request, large))
+	return int32(collective.Ialltoallv(p_sendbuf, p_sendcounts, p_sdispls, abi.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_rdispls, abi.Handle(p_recvtype), abi.Handle(p_comm), p_request, large))
 }
 
 //export weft_Ialltoallw
 func weft_Ialltoallw(p_sendbuf uintptr, p_sendcounts uintptr, p_sdispls uintptr, p_sendtypes uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_rdispls uintptr, p_recvtypes uintptr, p_comm uintptr, p_request uintptr, large bool) (code int32) {
 	defer recovered("MPI_Ialltoallw", &code)
-	return int32(cbinding.Ialltoallw(p_sendbuf, p_sendcounts, p_sdispls, p_sendtypes, p_recvbuf, p_recvcounts, p_rdispls, p_recvtypes, cbinding.Handle(p_comm), p_request, large))
+	return int32(collective.Ialltoallw(p_sendbuf, p_sendcounts, p_sdispls, p_sendtypes, p_recvbuf, p_recvcounts, p_rdispls, p_recvtypes, abi.Handle(p_comm), p_request, large))
 }
 
 //export weft_Ibarrier
 func weft_Ibarrier(p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Ibarrier", &code)
-	return int32(cbinding.Ibarrier(cbinding.Handle(p_comm), p_request))
+	return int32(collective.Ibarrier(abi.Handle(p_comm), p_request))
 }
 
 //export weft_Ibcast
 func weft_Ibcast(p_buffer uintptr, p_count int, p_datatype uintptr, p_root int, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Ibcast", &code)
-	return int32(cbinding.Ibcast(p_buffer, p_count, cbinding.Handle(p_datatype), p_root, cbinding.Handle(p_comm), p_request))
+	return int32(collective.Ibcast(p_buffer, p_count, abi.Handle(p_datatype), p_root, abi.Handle(p_comm), p_request))
 }
 
 //export weft_Iexscan
 func weft_Iexscan(p_sendbuf uintptr, p_recvbuf uintptr, p_count int, p_datatype uintptr, p_op uintptr, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Iexscan", &code)
-	return int32(cbinding.Iexscan(p_sendbuf, p_recvbuf, p_count, cbinding.Handle(p_datatype), cbinding.Handle(p_op), cbinding.Handle(p_comm), p_request))
+	return int32(collective.Iexscan(p_sendbuf, p_recvbuf, p_count, abi.Handle(p_datatype), abi.Handle(p_op), abi.Handle(p_comm), p_request))
 }
 
 //export weft_Igather
 func weft_Igather(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_root int, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Igather", &code)
-	return int32(cbinding.Igather(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), p_root, cbinding.Handle(p_comm), p_request))
+	return int32(collective.Igather(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcount, abi.Handle(p_recvtype), p_root, abi.Handle(p_comm), p_request))
 }
 
 //export weft_Igatherv
 func weft_Igatherv(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_displs uintptr, p_recvtype uintptr, p_root int, p_comm uintptr, p_request uintptr, large bool) (code int32) {
 	defer recovered("MPI_Igatherv", &code)
-	return int32(cbinding.Igatherv(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_displs, cbinding.Handle(p_recvtype), p_root, cbinding.Handle(p_comm), p_request, large))
+	return int32(collective.Igatherv(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_displs, abi.Handle(p_recvtype), p_root, abi.Handle(p_comm), p_request, large))
 }
 
 //export weft_IneighborAllgather
 func weft_IneighborAllgather(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Ineighbor_allgather", &code)
-	return int32(cbinding.IneighborAllgather(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm), p_request))
+	return int32(collective.IneighborAllgather(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcount, abi.Handle(p_recvtype), abi.Handle(p_comm), p_request))
 }
 
 //export weft_IneighborAllgatherv
 func weft_IneighborAllgatherv(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_displs uintptr, p_recvtype uintptr, p_comm uintptr, p_request uintptr, large bool) (code int32) {
 	defer recovered("MPI_Ineighbor_allgatherv", &code)
-	return int32(cbinding.IneighborAllgatherv(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_displs, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm), p_request, large))
+	return int32(collective.IneighborAllgatherv(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_displs, abi.Handle(p_recvtype), abi.Handle(p_comm), p_request, large))
 }
 
 //export weft_IneighborAlltoall
 func weft_IneighborAlltoall(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Ineighbor_alltoall", &code)
-	return int32(cbinding.IneighborAlltoall(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm), p_request))
+	return int32(collective.IneighborAlltoall(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcount, abi.Handle(p_recvtype), abi.Handle(p_comm), p_request))
 }
 
 //export weft_IneighborAlltoallv
 func weft_IneighborAlltoallv(p_sendbuf uintptr, p_sendcounts uintptr, p_sdispls uintptr, p_sendtype uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_rdispls uintptr, p_recvtype uintptr, p_comm uintptr, p_request uintptr, large bool) (code int32) {
 	defer recovered("MPI_Ineighbor_alltoallv", &code)
-	return int32(cbinding.IneighborAlltoallv(p_sendbuf, p_sendcounts, p_sdispls, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_rdispls, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm), p_request, large))
+	return int32(collective.IneighborAlltoallv(p_sendbuf, p_sendcounts, p_sdispls, abi.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_rdispls, abi.Handle(p_recvtype), abi.Handle(p_comm), p_request, large))
 }
 
 //export weft_IneighborAlltoallw
 func weft_IneighborAlltoallw(p_sendbuf uintptr, p_sendcounts uintptr, p_sdispls uintptr, p_sendtypes uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_rdispls uintptr, p_recvtypes uintptr, p_comm uintptr, p_request uintptr, large bool) (code int32) {
 	defer recovered("MPI_Ineighbor_alltoallw", &code)
-	return int32(cbinding.IneighborAlltoallw(p_sendbuf, p_sendcounts, p_sdispls, p_sendtypes, p_recvbuf, p_recvcounts, p_rdispls, p_recvtypes, cbinding.Handle(p_comm), p_request, large))
+	return int32(collective.IneighborAlltoallw(p_sendbuf, p_sendcounts, p_sdispls, p_sendtypes, p_recvbuf, p_recvcounts, p_rdispls, p_recvtypes, abi.Handle(p_comm), p_request, large))
 }
 
 //export weft_Ireduce
 func weft_Ireduce(p_sendbuf uintptr, p_recvbuf uintptr, p_count int, p_datatype uintptr, p_op uintptr, p_root int, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Ireduce", &code)
-	return int32(cbinding.Ireduce(p_sendbuf, p_recvbuf, p_count, cbinding.Handle(p_datatype), cbinding.Handle(p_op), p_root, cbinding.Handle(p_comm), p_request))
+	return int32(collective.Ireduce(p_sendbuf, p_recvbuf, p_count, abi.Handle(p_datatype), abi.Handle(p_op), p_root, abi.Handle(p_comm), p_request))
 }
 
 //export weft_IreduceScatter
 func weft_IreduceScatter(p_sendbuf uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_datatype uintptr, p_op uintptr, p_comm uintptr, p_request uintptr, large bool) (code int32) {
 	defer recovered("MPI_Ireduce_scatter", &code)
-	return int32(cbinding.IreduceScatter(p_sendbuf, p_recvbuf, p_recvcounts, cbinding.Handle(p_datatype), cbinding.Handle(p_op), cbinding.Handle(p_comm), p_request, large))
+	return int32(collective.IreduceScatter(p_sendbuf, p_recvbuf, p_recvcounts, abi.Handle(p_datatype), abi.Handle(p_op), abi.Handle(p_comm), p_request, large))
 }
 
 //export weft_IreduceScatterBlock
 func weft_IreduceScatterBlock(p_sendbuf uintptr, p_recvbuf uintptr, p_recvcount int, p_datatype uintptr, p_op uintptr, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Ireduce_scatter_block", &code)
-	return int32(cbinding.IreduceScatterBlock(p_sendbuf, p_recvbuf, p_recvcount, cbinding.Handle(p_datatype), cbinding.Handle(p_op), cbinding.Handle(p_comm), p_request))
+	return int32(collective.IreduceScatterBlock(p_sendbuf, p_recvbuf, p_recvcount, abi.Handle(p_datatype), abi.Handle(p_op), abi.Handle(p_comm), p_request))
 }
 
 //export weft_Iscan
 func weft_Iscan(p_sendbuf uintptr, p_recvbuf uintptr, p_count int, p_datatype uintptr, p_op uintptr, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Iscan", &code)
-	return int32(cbinding.Iscan(p_sendbuf, p_recvbuf, p_count, cbinding.Handle(p_datatype), cbinding.Handle(p_op), cbinding.Handle(p_comm), p_request))
+	return int32(collective.Iscan(p_sendbuf, p_recvbuf, p_count, abi.Handle(p_datatype), abi.Handle(p_op), abi.Handle(p_comm), p_request))
 }
 
 //export weft_Iscatter
 func weft_Iscatter(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_root int, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Iscatter", &code)
-	return int32(cbinding.Iscatter(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), p_root, cbinding.Handle(p_comm), p_request))
+	return int32(collective.Iscatter(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcount, abi.Handle(p_recvtype), p_root, abi.Handle(p_comm), p_request))
 }
 
 //export weft_Iscatterv
 func weft_Iscatterv(p_sendbuf uintptr, p_sendcounts uintptr, p_displs uintptr, p_sendtype uintptr, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_root int, p_comm uintptr, p_request uintptr, large bool) (code int32) {
 	defer recovered("MPI_Iscatterv", &code)
-	return int32(cbinding.Iscatterv(p_sendbuf, p_sendcounts, p_displs, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), p_root, cbinding.Handle(p_comm), p_request, large))
+	return int32(collective.Iscatterv(p_sendbuf, p_sendcounts, p_displs, abi.Handle(p_sendtype), p_recvbuf, p_recvcount, abi.Handle(p_recvtype), p_root, abi.Handle(p_comm), p_request, large))
 }
 
 //export weft_NeighborAllgather
 func weft_NeighborAllgather(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_comm uintptr) (code int32) {
 	defer recovered("MPI_Neighbor_allgather", &code)
-	return int32(cbinding.NeighborAllgather(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm)))
+	return int32(collective.NeighborAllgather(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcount, abi.Handle(p_recvtype), abi.Handle(p_comm)))
 }
 
 //export weft_NeighborAllgatherInit
 func weft_NeighborAllgatherInit(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_comm uintptr, p_info uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Neighbor_allgather_init", &code)
-	return int32(cbinding.NeighborAllgatherInit(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request))
+	return int32(collective.NeighborAllgatherInit(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcount, abi.Handle(p_recvtype), abi.Handle(p_comm), abi.Handle(p_info), p_request))
 }
 
 //export weft_NeighborAllgatherv
 func weft_NeighborAllgatherv(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_displs uintptr, p_recvtype uintptr, p_comm uintptr, large bool) (code int32) {
 	defer recovered("MPI_Neighbor_allgatherv", &code)
-	return int32(cbinding.NeighborAllgatherv(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_displs, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm), large))
+	return int32(collective.NeighborAllgatherv(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_displs, abi.Handle(p_recvtype), abi.Handle(p_comm), large))
 }
 
 //export weft_NeighborAllgathervInit
 func weft_NeighborAllgathervInit(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_displs uintptr, p_recvtype uintptr, p_comm uintptr, p_info uintptr, p_request uintptr, large bool) (code int32) {
 	defer recovered("MPI_Neighbor_allgatherv_init", &code)
-	return int32(cbinding.NeighborAllgathervInit(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_displs, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request, large))
+	return int32(collective.NeighborAllgathervInit(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_displs, abi.Handle(p_recvtype), abi.Handle(p_comm), abi.Handle(p_info), p_request, large))
 }
 
 //export weft_NeighborAlltoall
 func weft_NeighborAlltoall(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_comm uintptr) (code int32) {
 	defer recovered("MPI_Neighbor_alltoall", &code)
-	return int32(cbinding.NeighborAlltoall(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm)))
+	return int32(collective.NeighborAlltoall(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcount, abi.Handle(p_recvtype), abi.Handle(p_comm)))
 }
 
 //export weft_NeighborAlltoallInit
 func weft_NeighborAlltoallInit(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_comm uintptr, p_info uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Neighbor_alltoall_init", &code)
-	return int32(cbinding.NeighborAlltoallInit(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request))
+	return int32(collective.NeighborAlltoallInit(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcount, abi.Handle(p_recvtype), abi.Handle(p_comm), abi.Handle(p_info), p_request))
 }
 
 //export weft_NeighborAlltoallv
 func weft_NeighborAlltoallv(p_sendbuf uintptr, p_sendcounts uintptr, p_sdispls uintptr, p_sendtype uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_rdispls uintptr, p_recvtype uintptr, p_comm uintptr, large bool) (code int32) {
 	defer recovered("MPI_Neighbor_alltoallv", &code)
-	return int32(cbinding.NeighborAlltoallv(p_sendbuf, p_sendcounts, p_sdispls, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_rdispls, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm), large))
+	return int32(collective.NeighborAlltoallv(p_sendbuf, p_sendcounts, p_sdispls, abi.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_rdispls, abi.Handle(p_recvtype), abi.Handle(p_comm), large))
 }
 
 //export weft_NeighborAlltoallvInit
 func weft_NeighborAlltoallvInit(p_sendbuf uintptr, p_sendcounts uintptr, p_sdispls uintptr, p_sendtype uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_rdispls uintptr, p_recvtype uintptr, p_comm uintptr, p_info uintptr, p_request uintptr, large bool) (code int32) {
 	defer recovered("MPI_Neighbor_alltoallv_init", &code)
-	return int32(cbinding.NeighborAlltoallvInit(p_sendbuf, p_sendcounts, p_sdispls, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_rdispls, cbinding.Handle(p_recvtype), cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request, large))
+	return int32(collective.NeighborAlltoallvInit(p_sendbuf, p_sendcounts, p_sdispls, abi.Handle(p_sendtype), p_recvbuf, p_recvcounts, p_rdispls, abi.Handle(p_recvtype), abi.Handle(p_comm), abi.Handle(p_info), p_request, large))
 }
 
 //export weft_NeighborAlltoallw
 func weft_NeighborAlltoallw(p_sendbuf uintptr, p_sendcounts uintptr, p_sdispls uintptr, p_sendtypes uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_rdispls uintptr, p_recvtypes uintptr, p_comm uintptr, large bool) (code int32) {
 	defer recovered("MPI_Neighbor_alltoallw", &code)
-	return int32(cbinding.NeighborAlltoallw(p_sendbuf, p_sendcounts, p_sdispls, p_sendtypes, p_recvbuf, p_recvcounts, p_rdispls, p_recvtypes, cbinding.Handle(p_comm), large))
+	return int32(collective.NeighborAlltoallw(p_sendbuf, p_sendcounts, p_sdispls, p_sendtypes, p_recvbuf, p_recvcounts, p_rdispls, p_recvtypes, abi.Handle(p_comm), large))
 }
 
 //export weft_NeighborAlltoallwInit
 func weft_NeighborAlltoallwInit(p_sendbuf uintptr, p_sendcounts uintptr, p_sdispls uintptr, p_sendtypes uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_rdispls uintptr, p_recvtypes uintptr, p_comm uintptr, p_info uintptr, p_request uintptr, large bool) (code int32) {
 	defer recovered("MPI_Neighbor_alltoallw_init", &code)
-	return int32(cbinding.NeighborAlltoallwInit(p_sendbuf, p_sendcounts, p_sdispls, p_sendtypes, p_recvbuf, p_recvcounts, p_rdispls, p_recvtypes, cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request, large))
+	return int32(collective.NeighborAlltoallwInit(p_sendbuf, p_sendcounts, p_sdispls, p_sendtypes, p_recvbuf, p_recvcounts, p_rdispls, p_recvtypes, abi.Handle(p_comm), abi.Handle(p_info), p_request, large))
 }
 
 //export weft_OpCommutative
 func weft_OpCommutative(p_op uintptr, p_commute uintptr) (code int32) {
 	defer recovered("MPI_Op_commutative", &code)
-	return int32(cbinding.OpCommutative(cbinding.Handle(p_op), p_commute))
+	return int32(collective.OpCommutative(abi.Handle(p_op), p_commute))
 }
 
 //export weft_OpCreate
 func weft_OpCreate(p_user_fn uintptr, p_commute int, p_op uintptr, large bool) (code int32) {
 	defer recovered("MPI_Op_create", &code)
-	return int32(cbinding.OpCreate(p_user_fn, p_commute, p_op, large))
+	return int32(collective.OpCreate(p_user_fn, p_commute, p_op, large))
 }
 
 //export weft_OpFree
 func weft_OpFree(p_op uintptr) (code int32) {
 	defer recovered("MPI_Op_free", &code)
-	return int32(cbinding.OpFree(p_op))
+	return int32(collective.OpFree(p_op))
 }
 
 //export weft_Reduce
 func weft_Reduce(p_sendbuf uintptr, p_recvbuf uintptr, p_count int, p_datatype uintptr, p_op uintptr, p_root int, p_comm uintptr) (code int32) {
 	defer recovered("MPI_Reduce", &code)
-	return int32(cbinding.Reduce(p_sendbuf, p_recvbuf, p_count, cbinding.Handle(p_datatype), cbinding.Handle(p_op), p_root, cbinding.Handle(p_comm)))
+	return int32(collective.Reduce(p_sendbuf, p_recvbuf, p_count, abi.Handle(p_datatype), abi.Handle(p_op), p_root, abi.Handle(p_comm)))
 }
 
 //export weft_ReduceInit
 func weft_ReduceInit(p_sendbuf uintptr, p_recvbuf uintptr, p_count int, p_datatype uintptr, p_op uintptr, p_root int, p_comm uintptr, p_info uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Reduce_init", &code)
-	return int32(cbinding.ReduceInit(p_sendbuf, p_recvbuf, p_count, cbinding.Handle(p_datatype), cbinding.Handle(p_op), p_root, cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request))
+	return int32(collective.ReduceInit(p_sendbuf, p_recvbuf, p_count, abi.Handle(p_datatype), abi.Handle(p_op), p_root, abi.Handle(p_comm), abi.Handle(p_info), p_request))
 }
 
 //export weft_ReduceLocal
 func weft_ReduceLocal(p_inbuf uintptr, p_inoutbuf uintptr, p_count int, p_datatype uintptr, p_op uintptr) (code int32) {
 	defer recovered("MPI_Reduce_local", &code)
-	return int32(cbinding.ReduceLocal(p_inbuf, p_inoutbuf, p_count, cbinding.Handle(p_datatype), cbinding.Handle(p_op)))
+	return int32(collective.ReduceLocal(p_inbuf, p_inoutbuf, p_count, abi.Handle(p_datatype), abi.Handle(p_op)))
 }
 
 //export weft_ReduceScatter
 func weft_ReduceScatter(p_sendbuf uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_datatype uintptr, p_op uintptr, p_comm uintptr, large bool) (code int32) {
 	defer recovered("MPI_Reduce_scatter", &code)
-	return int32(cbinding.ReduceScatter(p_sendbuf, p_recvbuf, p_recvcounts, cbinding.Handle(p_datatype), cbinding.Handle(p_op), cbinding.Handle(p_comm), large))
+	return int32(collective.ReduceScatter(p_sendbuf, p_recvbuf, p_recvcounts, abi.Handle(p_datatype), abi.Handle(p_op), abi.Handle(p_comm), large))
 }
 
 //export weft_ReduceScatterBlock
 func weft_ReduceScatterBlock(p_sendbuf uintptr, p_recvbuf uintptr, p_recvcount int, p_datatype uintptr, p_op uintptr, p_comm uintptr) (code int32) {
 	defer recovered("MPI_Reduce_scatter_block", &code)
-	return int32(cbinding.ReduceScatterBlock(p_sendbuf, p_recvbuf, p_recvcount, cbinding.Handle(p_datatype), cbinding.Handle(p_op), cbinding.Handle(p_comm)))
+	return int32(collective.ReduceScatterBlock(p_sendbuf, p_recvbuf, p_recvcount, abi.Handle(p_datatype), abi.Handle(p_op), abi.Handle(p_comm)))
 }
 
 //export weft_ReduceScatterBlockInit
 func weft_ReduceScatterBlockInit(p_sendbuf uintptr, p_recvbuf uintptr, p_recvcount int, p_datatype uintptr, p_op uintptr, p_comm uintptr, p_info uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Reduce_scatter_block_init", &code)
-	return int32(cbinding.ReduceScatterBlockInit(p_sendbuf, p_recvbuf, p_recvcount, cbinding.Handle(p_datatype), cbinding.Handle(p_op), cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request))
+	return int32(collective.ReduceScatterBlockInit(p_sendbuf, p_recvbuf, p_recvcount, abi.Handle(p_datatype), abi.Handle(p_op), abi.Handle(p_comm), abi.Handle(p_info), p_request))
 }
 
 //export weft_ReduceScatterInit
 func weft_ReduceScatterInit(p_sendbuf uintptr, p_recvbuf uintptr, p_recvcounts uintptr, p_datatype uintptr, p_op uintptr, p_comm uintptr, p_info uintptr, p_request uintptr, large bool) (code int32) {
 	defer recovered("MPI_Reduce_scatter_init", &code)
-	return int32(cbinding.ReduceScatterInit(p_sendbuf, p_recvbuf, p_recvcounts, cbinding.Handle(p_datatype), cbinding.Handle(p_op), cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request, large))
+	return int32(collective.ReduceScatterInit(p_sendbuf, p_recvbuf, p_recvcounts, abi.Handle(p_datatype), abi.Handle(p_op), abi.Handle(p_comm), abi.Handle(p_info), p_request, large))
 }
 
 //export weft_Scan
 func weft_Scan(p_sendbuf uintptr, p_recvbuf uintptr, p_count int, p_datatype uintptr, p_op uintptr, p_comm uintptr) (code int32) {
 	defer recovered("MPI_Scan", &code)
-	return int32(cbinding.Scan(p_sendbuf, p_recvbuf, p_count, cbinding.Handle(p_datatype), cbinding.Handle(p_op), cbinding.Handle(p_comm)))
+	return int32(collective.Scan(p_sendbuf, p_recvbuf, p_count, abi.Handle(p_datatype), abi.Handle(p_op), abi.Handle(p_comm)))
 }
 
 //export weft_ScanInit
 func weft_ScanInit(p_sendbuf uintptr, p_recvbuf uintptr, p_count int, p_datatype uintptr, p_op uintptr, p_comm uintptr, p_info uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Scan_init", &code)
-	return int32(cbinding.ScanInit(p_sendbuf, p_recvbuf, p_count, cbinding.Handle(p_datatype), cbinding.Handle(p_op), cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request))
+	return int32(collective.ScanInit(p_sendbuf, p_recvbuf, p_count, abi.Handle(p_datatype), abi.Handle(p_op), abi.Handle(p_comm), abi.Handle(p_info), p_request))
 }
 
 //export weft_Scatter
 func weft_Scatter(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_root int, p_comm uintptr) (code int32) {
 	defer recovered("MPI_Scatter", &code)
-	return int32(cbinding.Scatter(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), p_root, cbinding.Handle(p_comm)))
+	return int32(collective.Scatter(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcount, abi.Handle(p_recvtype), p_root, abi.Handle(p_comm)))
 }
 
 //export weft_ScatterInit
 func weft_ScatterInit(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_root int, p_comm uintptr, p_info uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Scatter_init", &code)
-	return int32(cbinding.ScatterInit(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), p_root, cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request))
+	return int32(collective.ScatterInit(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_recvbuf, p_recvcount, abi.Handle(p_recvtype), p_root, abi.Handle(p_comm), abi.Handle(p_info), p_request))
 }
 
 //export weft_Scatterv
 func weft_Scatterv(p_sendbuf uintptr, p_sendcounts uintptr, p_displs uintptr, p_sendtype uintptr, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_root int, p_comm uintptr, large bool) (code int32) {
 	defer recovered("MPI_Scatterv", &code)
-	return int32(cbinding.Scatterv(p_sendbuf, p_sendcounts, p_displs, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), p_root, cbinding.Handle(p_comm), large))
+	return int32(collective.Scatterv(p_sendbuf, p_sendcounts, p_displs, abi.Handle(p_sendtype), p_recvbuf, p_recvcount, abi.Handle(p_recvtype), p_root, abi.Handle(p_comm), large))
 }
 
 //export weft_ScattervInit
 func weft_ScattervInit(p_sendbuf uintptr, p_sendcounts uintptr, p_displs uintptr, p_sendtype uintptr, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_root int, p_comm uintptr, p_info uintptr, p_request uintptr, large bool) (code int32) {
 	defer recovered("MPI_Scatterv_init", &code)
-	return int32(cbinding.ScattervInit(p_sendbuf, p_sendcounts, p_displs, cbinding.Handle(p_sendtype), p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), p_root, cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request, large))
+	return int32(collective.ScattervInit(p_sendbuf, p_sendcounts, p_displs, abi.Handle(p_sendtype), p_recvbuf, p_recvcount, abi.Handle(p_recvtype), p_root, abi.Handle(p_comm), abi.Handle(p_info), p_request, large))
 }

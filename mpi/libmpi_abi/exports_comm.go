@@ -6,472 +6,478 @@ package main
 
 import "C"
 
-import "github.com/weftstack/weft/mpi/internal/cbinding"
+import (
+	"github.com/weftstack/weft/mpi/internal/abi"
+	"github.com/weftstack/weft/mpi/internal/cbinding/communicator"
+	"github.com/weftstack/weft/mpi/internal/cbinding/environment"
+	"github.com/weftstack/weft/mpi/internal/cbinding/process"
+	"github.com/weftstack/weft/mpi/internal/cbinding/topology"
+)
 
 //export weft_AttrDelete
 func weft_AttrDelete(p_comm uintptr, p_keyval int) (code int32) {
 	defer recovered("MPI_Attr_delete", &code)
-	return int32(cbinding.AttrDelete(cbinding.Handle(p_comm), p_keyval))
+	return int32(communicator.AttrDelete(abi.Handle(p_comm), p_keyval))
 }
 
 //export weft_AttrGet
 func weft_AttrGet(p_comm uintptr, p_keyval int, p_attribute_val uintptr, p_flag uintptr) (code int32) {
 	defer recovered("MPI_Attr_get", &code)
-	return int32(cbinding.AttrGet(cbinding.Handle(p_comm), p_keyval, p_attribute_val, p_flag))
+	return int32(communicator.AttrGet(abi.Handle(p_comm), p_keyval, p_attribute_val, p_flag))
 }
 
 //export weft_AttrPut
 func weft_AttrPut(p_comm uintptr, p_keyval int, p_attribute_val uintptr) (code int32) {
 	defer recovered("MPI_Attr_put", &code)
-	return int32(cbinding.AttrPut(cbinding.Handle(p_comm), p_keyval, p_attribute_val))
+	return int32(communicator.AttrPut(abi.Handle(p_comm), p_keyval, p_attribute_val))
 }
 
 //export weft_CartCoords
 func weft_CartCoords(p_comm uintptr, p_rank int, p_maxdims int, p_coords uintptr) (code int32) {
 	defer recovered("MPI_Cart_coords", &code)
-	return int32(cbinding.CartCoords(cbinding.Handle(p_comm), p_rank, p_maxdims, p_coords))
+	return int32(topology.CartCoords(abi.Handle(p_comm), p_rank, p_maxdims, p_coords))
 }
 
 //export weft_CartCreate
 func weft_CartCreate(p_comm_old uintptr, p_ndims int, p_dims uintptr, p_periods uintptr, p_reorder int, p_comm_cart uintptr) (code int32) {
 	defer recovered("MPI_Cart_create", &code)
-	return int32(cbinding.CartCreate(cbinding.Handle(p_comm_old), p_ndims, p_dims, p_periods, p_reorder, p_comm_cart))
+	return int32(topology.CartCreate(abi.Handle(p_comm_old), p_ndims, p_dims, p_periods, p_reorder, p_comm_cart))
 }
 
 //export weft_CartGet
 func weft_CartGet(p_comm uintptr, p_maxdims int, p_dims uintptr, p_periods uintptr, p_coords uintptr) (code int32) {
 	defer recovered("MPI_Cart_get", &code)
-	return int32(cbinding.CartGet(cbinding.Handle(p_comm), p_maxdims, p_dims, p_periods, p_coords))
+	return int32(topology.CartGet(abi.Handle(p_comm), p_maxdims, p_dims, p_periods, p_coords))
 }
 
 //export weft_CartMap
 func weft_CartMap(p_comm uintptr, p_ndims int, p_dims uintptr, p_periods uintptr, p_newrank uintptr) (code int32) {
 	defer recovered("MPI_Cart_map", &code)
-	return int32(cbinding.CartMap(cbinding.Handle(p_comm), p_ndims, p_dims, p_periods, p_newrank))
+	return int32(topology.CartMap(abi.Handle(p_comm), p_ndims, p_dims, p_periods, p_newrank))
 }
 
 //export weft_CartRank
 func weft_CartRank(p_comm uintptr, p_coords uintptr, p_rank uintptr) (code int32) {
 	defer recovered("MPI_Cart_rank", &code)
-	return int32(cbinding.CartRank(cbinding.Handle(p_comm), p_coords, p_rank))
+	return int32(topology.CartRank(abi.Handle(p_comm), p_coords, p_rank))
 }
 
 //export weft_CartShift
 func weft_CartShift(p_comm uintptr, p_direction int, p_disp int, p_rank_source uintptr, p_rank_dest uintptr) (code int32) {
 	defer recovered("MPI_Cart_shift", &code)
-	return int32(cbinding.CartShift(cbinding.Handle(p_comm), p_direction, p_disp, p_rank_source, p_rank_dest))
+	return int32(topology.CartShift(abi.Handle(p_comm), p_direction, p_disp, p_rank_source, p_rank_dest))
 }
 
 //export weft_CartSub
 func weft_CartSub(p_comm uintptr, p_remain_dims uintptr, p_newcomm uintptr) (code int32) {
 	defer recovered("MPI_Cart_sub", &code)
-	return int32(cbinding.CartSub(cbinding.Handle(p_comm), p_remain_dims, p_newcomm))
+	return int32(topology.CartSub(abi.Handle(p_comm), p_remain_dims, p_newcomm))
 }
 
 //export weft_CartdimGet
 func weft_CartdimGet(p_comm uintptr, p_ndims uintptr) (code int32) {
 	defer recovered("MPI_Cartdim_get", &code)
-	return int32(cbinding.CartdimGet(cbinding.Handle(p_comm), p_ndims))
+	return int32(topology.CartdimGet(abi.Handle(p_comm), p_ndims))
 }
 
 //export weft_CommAccept
 func weft_CommAccept(p_port_name uintptr, p_info uintptr, p_root int, p_comm uintptr, p_newcomm uintptr) (code int32) {
 	defer recovered("MPI_Comm_accept", &code)
-	return int32(cbinding.CommAccept(p_port_name, cbinding.Handle(p_info), p_root, cbinding.Handle(p_comm), p_newcomm))
+	return int32(process.CommAccept(p_port_name, abi.Handle(p_info), p_root, abi.Handle(p_comm), p_newcomm))
 }
 
 //export weft_CommCallErrhandler
 func weft_CommCallErrhandler(p_comm uintptr, p_errorcode int) (code int32) {
 	defer recovered("MPI_Comm_call_errhandler", &code)
-	return int32(cbinding.CommCallErrhandler(cbinding.Handle(p_comm), p_errorcode))
+	return int32(environment.CommCallErrhandler(abi.Handle(p_comm), p_errorcode))
 }
 
 //export weft_CommCompare
 func weft_CommCompare(p_comm1 uintptr, p_comm2 uintptr, p_result uintptr) (code int32) {
 	defer recovered("MPI_Comm_compare", &code)
-	return int32(cbinding.CommCompare(cbinding.Handle(p_comm1), cbinding.Handle(p_comm2), p_result))
+	return int32(communicator.CommCompare(abi.Handle(p_comm1), abi.Handle(p_comm2), p_result))
 }
 
 //export weft_CommConnect
 func weft_CommConnect(p_port_name uintptr, p_info uintptr, p_root int, p_comm uintptr, p_newcomm uintptr) (code int32) {
 	defer recovered("MPI_Comm_connect", &code)
-	return int32(cbinding.CommConnect(p_port_name, cbinding.Handle(p_info), p_root, cbinding.Handle(p_comm), p_newcomm))
+	return int32(process.CommConnect(p_port_name, abi.Handle(p_info), p_root, abi.Handle(p_comm), p_newcomm))
 }
 
 //export weft_CommCreate
 func weft_CommCreate(p_comm uintptr, p_group uintptr, p_newcomm uintptr) (code int32) {
 	defer recovered("MPI_Comm_create", &code)
-	return int32(cbinding.CommCreate(cbinding.Handle(p_comm), cbinding.Handle(p_group), p_newcomm))
+	return int32(communicator.CommCreate(abi.Handle(p_comm), abi.Handle(p_group), p_newcomm))
 }
 
 //export weft_CommCreateErrhandler
 func weft_CommCreateErrhandler(p_comm_errhandler_fn uintptr, p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_Comm_create_errhandler", &code)
-	return int32(cbinding.CommCreateErrhandler(p_comm_errhandler_fn, p_errhandler))
+	return int32(environment.CommCreateErrhandler(p_comm_errhandler_fn, p_errhandler))
 }
 
 //export weft_CommCreateFromGroup
 func weft_CommCreateFromGroup(p_group uintptr, p_stringtag uintptr, p_info uintptr, p_errhandler uintptr, p_newcomm uintptr) (code int32) {
 	defer recovered("MPI_Comm_create_from_group", &code)
-	return int32(cbinding.CommCreateFromGroup(cbinding.Handle(p_group), p_stringtag, cbinding.Handle(p_info), cbinding.Handle(p_errhandler), p_newcomm))
+	return int32(process.CommCreateFromGroup(abi.Handle(p_group), p_stringtag, abi.Handle(p_info), abi.Handle(p_errhandler), p_newcomm))
 }
 
 //export weft_CommCreateGroup
 func weft_CommCreateGroup(p_comm uintptr, p_group uintptr, p_tag int, p_newcomm uintptr) (code int32) {
 	defer recovered("MPI_Comm_create_group", &code)
-	return int32(cbinding.CommCreateGroup(cbinding.Handle(p_comm), cbinding.Handle(p_group), p_tag, p_newcomm))
+	return int32(communicator.CommCreateGroup(abi.Handle(p_comm), abi.Handle(p_group), p_tag, p_newcomm))
 }
 
 //export weft_CommCreateKeyval
 func weft_CommCreateKeyval(p_comm_copy_attr_fn uintptr, p_comm_delete_attr_fn uintptr, p_comm_keyval uintptr, p_extra_state uintptr) (code int32) {
 	defer recovered("MPI_Comm_create_keyval", &code)
-	return int32(cbinding.CommCreateKeyval(p_comm_copy_attr_fn, p_comm_delete_attr_fn, p_comm_keyval, p_extra_state))
+	return int32(communicator.CommCreateKeyval(p_comm_copy_attr_fn, p_comm_delete_attr_fn, p_comm_keyval, p_extra_state))
 }
 
 //export weft_CommDeleteAttr
 func weft_CommDeleteAttr(p_comm uintptr, p_comm_keyval int) (code int32) {
 	defer recovered("MPI_Comm_delete_attr", &code)
-	return int32(cbinding.CommDeleteAttr(cbinding.Handle(p_comm), p_comm_keyval))
+	return int32(communicator.CommDeleteAttr(abi.Handle(p_comm), p_comm_keyval))
 }
 
 //export weft_CommDisconnect
 func weft_CommDisconnect(p_comm uintptr) (code int32) {
 	defer recovered("MPI_Comm_disconnect", &code)
-	return int32(cbinding.CommDisconnect(p_comm))
+	return int32(communicator.CommDisconnect(p_comm))
 }
 
 //export weft_CommDup
 func weft_CommDup(p_comm uintptr, p_newcomm uintptr) (code int32) {
 	defer recovered("MPI_Comm_dup", &code)
-	return int32(cbinding.CommDup(cbinding.Handle(p_comm), p_newcomm))
+	return int32(communicator.CommDup(abi.Handle(p_comm), p_newcomm))
 }
 
 //export weft_CommDupWithInfo
 func weft_CommDupWithInfo(p_comm uintptr, p_info uintptr, p_newcomm uintptr) (code int32) {
 	defer recovered("MPI_Comm_dup_with_info", &code)
-	return int32(cbinding.CommDupWithInfo(cbinding.Handle(p_comm), cbinding.Handle(p_info), p_newcomm))
+	return int32(communicator.CommDupWithInfo(abi.Handle(p_comm), abi.Handle(p_info), p_newcomm))
 }
 
 //export weft_CommFree
 func weft_CommFree(p_comm uintptr) (code int32) {
 	defer recovered("MPI_Comm_free", &code)
-	return int32(cbinding.CommFree(p_comm))
+	return int32(communicator.CommFree(p_comm))
 }
 
 //export weft_CommFreeKeyval
 func weft_CommFreeKeyval(p_comm_keyval uintptr) (code int32) {
 	defer recovered("MPI_Comm_free_keyval", &code)
-	return int32(cbinding.CommFreeKeyval(p_comm_keyval))
+	return int32(communicator.CommFreeKeyval(p_comm_keyval))
 }
 
 //export weft_CommGetAttr
 func weft_CommGetAttr(p_comm uintptr, p_comm_keyval int, p_attribute_val uintptr, p_flag uintptr) (code int32) {
 	defer recovered("MPI_Comm_get_attr", &code)
-	return int32(cbinding.CommGetAttr(cbinding.Handle(p_comm), p_comm_keyval, p_attribute_val, p_flag))
+	return int32(communicator.CommGetAttr(abi.Handle(p_comm), p_comm_keyval, p_attribute_val, p_flag))
 }
 
 //export weft_CommGetErrhandler
 func weft_CommGetErrhandler(p_comm uintptr, p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_Comm_get_errhandler", &code)
-	return int32(cbinding.CommGetErrhandler(cbinding.Handle(p_comm), p_errhandler))
+	return int32(environment.CommGetErrhandler(abi.Handle(p_comm), p_errhandler))
 }
 
 //export weft_CommGetInfo
 func weft_CommGetInfo(p_comm uintptr, p_info_used uintptr) (code int32) {
 	defer recovered("MPI_Comm_get_info", &code)
-	return int32(cbinding.CommGetInfo(cbinding.Handle(p_comm), p_info_used))
+	return int32(communicator.CommGetInfo(abi.Handle(p_comm), p_info_used))
 }
 
 //export weft_CommGetName
 func weft_CommGetName(p_comm uintptr, p_comm_name uintptr, p_resultlen uintptr) (code int32) {
 	defer recovered("MPI_Comm_get_name", &code)
-	return int32(cbinding.CommGetName(cbinding.Handle(p_comm), p_comm_name, p_resultlen))
+	return int32(communicator.CommGetName(abi.Handle(p_comm), p_comm_name, p_resultlen))
 }
 
 //export weft_CommGetParent
 func weft_CommGetParent(p_parent uintptr) (code int32) {
 	defer recovered("MPI_Comm_get_parent", &code)
-	return int32(cbinding.CommGetParent(p_parent))
+	return int32(process.CommGetParent(p_parent))
 }
 
 //export weft_CommGroup
 func weft_CommGroup(p_comm uintptr, p_group uintptr) (code int32) {
 	defer recovered("MPI_Comm_group", &code)
-	return int32(cbinding.CommGroup(cbinding.Handle(p_comm), p_group))
+	return int32(communicator.CommGroup(abi.Handle(p_comm), p_group))
 }
 
 //export weft_CommIdup
 func weft_CommIdup(p_comm uintptr, p_newcomm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Comm_idup", &code)
-	return int32(cbinding.CommIdup(cbinding.Handle(p_comm), p_newcomm, p_request))
+	return int32(communicator.CommIdup(abi.Handle(p_comm), p_newcomm, p_request))
 }
 
 //export weft_CommIdupWithInfo
 func weft_CommIdupWithInfo(p_comm uintptr, p_info uintptr, p_newcomm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Comm_idup_with_info", &code)
-	return int32(cbinding.CommIdupWithInfo(cbinding.Handle(p_comm), cbinding.Handle(p_info), p_newcomm, p_request))
+	return int32(communicator.CommIdupWithInfo(abi.Handle(p_comm), abi.Handle(p_info), p_newcomm, p_request))
 }
 
 //export weft_CommJoin
 func weft_CommJoin(p_fd int, p_intercomm uintptr) (code int32) {
 	defer recovered("MPI_Comm_join", &code)
-	return int32(cbinding.CommJoin(p_fd, p_intercomm))
+	return int32(process.CommJoin(p_fd, p_intercomm))
 }
 
 //export weft_CommRank
 func weft_CommRank(p_comm uintptr, p_rank uintptr) (code int32) {
 	defer recovered("MPI_Comm_rank", &code)
-	return int32(cbinding.CommRank(cbinding.Handle(p_comm), p_rank))
+	return int32(communicator.CommRank(abi.Handle(p_comm), p_rank))
 }
 
 //export weft_CommRemoteGroup
 func weft_CommRemoteGroup(p_comm uintptr, p_group uintptr) (code int32) {
 	defer recovered("MPI_Comm_remote_group", &code)
-	return int32(cbinding.CommRemoteGroup(cbinding.Handle(p_comm), p_group))
+	return int32(communicator.CommRemoteGroup(abi.Handle(p_comm), p_group))
 }
 
 //export weft_CommRemoteSize
 func weft_CommRemoteSize(p_comm uintptr, p_size uintptr) (code int32) {
 	defer recovered("MPI_Comm_remote_size", &code)
-	return int32(cbinding.CommRemoteSize(cbinding.Handle(p_comm), p_size))
+	return int32(communicator.CommRemoteSize(abi.Handle(p_comm), p_size))
 }
 
 //export weft_CommSetAttr
 func weft_CommSetAttr(p_comm uintptr, p_comm_keyval int, p_attribute_val uintptr) (code int32) {
 	defer recovered("MPI_Comm_set_attr", &code)
-	return int32(cbinding.CommSetAttr(cbinding.Handle(p_comm), p_comm_keyval, p_attribute_val))
+	return int32(communicator.CommSetAttr(abi.Handle(p_comm), p_comm_keyval, p_attribute_val))
 }
 
 //export weft_CommSetErrhandler
 func weft_CommSetErrhandler(p_comm uintptr, p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_Comm_set_errhandler", &code)
-	return int32(cbinding.CommSetErrhandler(cbinding.Handle(p_comm), cbinding.Handle(p_errhandler)))
+	return int32(environment.CommSetErrhandler(abi.Handle(p_comm), abi.Handle(p_errhandler)))
 }
 
 //export weft_CommSetInfo
 func weft_CommSetInfo(p_comm uintptr, p_info uintptr) (code int32) {
 	defer recovered("MPI_Comm_set_info", &code)
-	return int32(cbinding.CommSetInfo(cbinding.Handle(p_comm), cbinding.Handle(p_info)))
+	return int32(communicator.CommSetInfo(abi.Handle(p_comm), abi.Handle(p_info)))
 }
 
 //export weft_CommSetName
 func weft_CommSetName(p_comm uintptr, p_comm_name uintptr) (code int32) {
 	defer recovered("MPI_Comm_set_name", &code)
-	return int32(cbinding.CommSetName(cbinding.Handle(p_comm), p_comm_name))
+	return int32(communicator.CommSetName(abi.Handle(p_comm), p_comm_name))
 }
 
 //export weft_CommSize
 func weft_CommSize(p_comm uintptr, p_size uintptr) (code int32) {
 	defer recovered("MPI_Comm_size", &code)
-	return int32(cbinding.CommSize(cbinding.Handle(p_comm), p_size))
+	return int32(communicator.CommSize(abi.Handle(p_comm), p_size))
 }
 
 //export weft_CommSpawn
 func weft_CommSpawn(p_command uintptr, p_argv uintptr, p_maxprocs int, p_info uintptr, p_root int, p_comm uintptr, p_intercomm uintptr, p_array_of_errcodes uintptr) (code int32) {
 	defer recovered("MPI_Comm_spawn", &code)
-	return int32(cbinding.CommSpawn(p_command, p_argv, p_maxprocs, cbinding.Handle(p_info), p_root, cbinding.Handle(p_comm), p_intercomm, p_array_of_errcodes))
+	return int32(process.CommSpawn(p_command, p_argv, p_maxprocs, abi.Handle(p_info), p_root, abi.Handle(p_comm), p_intercomm, p_array_of_errcodes))
 }
 
 //export weft_CommSpawnMultiple
 func weft_CommSpawnMultiple(p_count int, p_array_of_commands uintptr, p_array_of_argv uintptr, p_array_of_maxprocs uintptr, p_array_of_info uintptr, p_root int, p_comm uintptr, p_intercomm uintptr, p_array_of_errcodes uintptr) (code int32) {
 	defer recovered("MPI_Comm_spawn_multiple", &code)
-	return int32(cbinding.CommSpawnMultiple(p_count, p_array_of_commands, p_array_of_argv, p_array_of_maxprocs, p_array_of_info, p_root, cbinding.Handle(p_comm), p_intercomm, p_array_of_errcodes))
+	return int32(process.CommSpawnMultiple(p_count, p_array_of_commands, p_array_of_argv, p_array_of_maxprocs, p_array_of_info, p_root, abi.Handle(p_comm), p_intercomm, p_array_of_errcodes))
 }
 
 //export weft_CommSplit
 func weft_CommSplit(p_comm uintptr, p_color int, p_key int, p_newcomm uintptr) (code int32) {
 	defer recovered("MPI_Comm_split", &code)
-	return int32(cbinding.CommSplit(cbinding.Handle(p_comm), p_color, p_key, p_newcomm))
+	return int32(communicator.CommSplit(abi.Handle(p_comm), p_color, p_key, p_newcomm))
 }
 
 //export weft_CommSplitType
 func weft_CommSplitType(p_comm uintptr, p_split_type int, p_key int, p_info uintptr, p_newcomm uintptr) (code int32) {
 	defer recovered("MPI_Comm_split_type", &code)
-	return int32(cbinding.CommSplitType(cbinding.Handle(p_comm), p_split_type, p_key, cbinding.Handle(p_info), p_newcomm))
+	return int32(communicator.CommSplitType(abi.Handle(p_comm), p_split_type, p_key, abi.Handle(p_info), p_newcomm))
 }
 
 //export weft_CommTestInter
 func weft_CommTestInter(p_comm uintptr, p_flag uintptr) (code int32) {
 	defer recovered("MPI_Comm_test_inter", &code)
-	return int32(cbinding.CommTestInter(cbinding.Handle(p_comm), p_flag))
+	return int32(communicator.CommTestInter(abi.Handle(p_comm), p_flag))
 }
 
 //export weft_DimsCreate
 func weft_DimsCreate(p_nnodes int, p_ndims int, p_dims uintptr) (code int32) {
 	defer recovered("MPI_Dims_create", &code)
-	return int32(cbinding.DimsCreate(p_nnodes, p_ndims, p_dims))
+	return int32(topology.DimsCreate(p_nnodes, p_ndims, p_dims))
 }
 
 //export weft_DistGraphCreate
 func weft_DistGraphCreate(p_comm_old uintptr, p_n int, p_sources uintptr, p_degrees uintptr, p_destinations uintptr, p_weights uintptr, p_info uintptr, p_reorder int, p_comm_dist_graph uintptr) (code int32) {
 	defer recovered("MPI_Dist_graph_create", &code)
-	return int32(cbinding.DistGraphCreate(cbinding.Handle(p_comm_old), p_n, p_sources, p_degrees, p_destinations, p_weights, cbinding.Handle(p_info), p_reorder, p_comm_dist_graph))
+	return int32(topology.DistGraphCreate(abi.Handle(p_comm_old), p_n, p_sources, p_degrees, p_destinations, p_weights, abi.Handle(p_info), p_reorder, p_comm_dist_graph))
 }
 
 //export weft_DistGraphCreateAdjacent
 func weft_DistGraphCreateAdjacent(p_comm_old uintptr, p_indegree int, p_sources uintptr, p_sourceweights uintptr, p_outdegree int, p_destinations uintptr, p_destweights uintptr, p_info uintptr, p_reorder int, p_comm_dist_graph uintptr) (code int32) {
 	defer recovered("MPI_Dist_graph_create_adjacent", &code)
-	return int32(cbinding.DistGraphCreateAdjacent(cbinding.Handle(p_comm_old), p_indegree, p_sources, p_sourceweights, p_outdegree, p_destinations, p_destweights, cbinding.Handle(p_info), p_reorder, p_comm_dist_graph))
+	return int32(topology.DistGraphCreateAdjacent(abi.Handle(p_comm_old), p_indegree, p_sources, p_sourceweights, p_outdegree, p_destinations, p_destweights, abi.Handle(p_info), p_reorder, p_comm_dist_graph))
 }
 
 //export weft_DistGraphNeighbors
 func weft_DistGraphNeighbors(p_comm uintptr, p_maxindegree int, p_sources uintptr, p_sourceweights uintptr, p_maxoutdegree int, p_destinations uintptr, p_destweights uintptr) (code int32) {
 	defer recovered("MPI_Dist_graph_neighbors", &code)
-	return int32(cbinding.DistGraphNeighbors(cbinding.Handle(p_comm), p_maxindegree, p_sources, p_sourceweights, p_maxoutdegree, p_destinations, p_destweights))
+	return int32(topology.DistGraphNeighbors(abi.Handle(p_comm), p_maxindegree, p_sources, p_sourceweights, p_maxoutdegree, p_destinations, p_destweights))
 }
 
 //export weft_DistGraphNeighborsCount
 func weft_DistGraphNeighborsCount(p_comm uintptr, p_indegree uintptr, p_outdegree uintptr, p_weighted uintptr) (code int32) {
 	defer recovered("MPI_Dist_graph_neighbors_count", &code)
-	return int32(cbinding.DistGraphNeighborsCount(cbinding.Handle(p_comm), p_indegree, p_outdegree, p_weighted))
+	return int32(topology.DistGraphNeighborsCount(abi.Handle(p_comm), p_indegree, p_outdegree, p_weighted))
 }
 
 //export weft_GraphCreate
 func weft_GraphCreate(p_comm_old uintptr, p_nnodes int, p_index uintptr, p_edges uintptr, p_reorder int, p_comm_graph uintptr) (code int32) {
 	defer recovered("MPI_Graph_create", &code)
-	return int32(cbinding.GraphCreate(cbinding.Handle(p_comm_old), p_nnodes, p_index, p_edges, p_reorder, p_comm_graph))
+	return int32(topology.GraphCreate(abi.Handle(p_comm_old), p_nnodes, p_index, p_edges, p_reorder, p_comm_graph))
 }
 
 //export weft_GraphGet
 func weft_GraphGet(p_comm uintptr, p_maxindex int, p_maxedges int, p_index uintptr, p_edges uintptr) (code int32) {
 	defer recovered("MPI_Graph_get", &code)
-	return int32(cbinding.GraphGet(cbinding.Handle(p_comm), p_maxindex, p_maxedges, p_index, p_edges))
+	return int32(topology.GraphGet(abi.Handle(p_comm), p_maxindex, p_maxedges, p_index, p_edges))
 }
 
 //export weft_GraphMap
 func weft_GraphMap(p_comm uintptr, p_nnodes int, p_index uintptr, p_edges uintptr, p_newrank uintptr) (code int32) {
 	defer recovered("MPI_Graph_map", &code)
-	return int32(cbinding.GraphMap(cbinding.Handle(p_comm), p_nnodes, p_index, p_edges, p_newrank))
+	return int32(topology.GraphMap(abi.Handle(p_comm), p_nnodes, p_index, p_edges, p_newrank))
 }
 
 //export weft_GraphNeighbors
 func weft_GraphNeighbors(p_comm uintptr, p_rank int, p_maxneighbors int, p_neighbors uintptr) (code int32) {
 	defer recovered("MPI_Graph_neighbors", &code)
-	return int32(cbinding.GraphNeighbors(cbinding.Handle(p_comm), p_rank, p_maxneighbors, p_neighbors))
+	return int32(topology.GraphNeighbors(abi.Handle(p_comm), p_rank, p_maxneighbors, p_neighbors))
 }
 
 //export weft_GraphNeighborsCount
 func weft_GraphNeighborsCount(p_comm uintptr, p_rank int, p_nneighbors uintptr) (code int32) {
 	defer recovered("MPI_Graph_neighbors_count", &code)
-	return int32(cbinding.GraphNeighborsCount(cbinding.Handle(p_comm), p_rank, p_nneighbors))
+	return int32(topology.GraphNeighborsCount(abi.Handle(p_comm), p_rank, p_nneighbors))
 }
 
 //export weft_GraphdimsGet
 func weft_GraphdimsGet(p_comm uintptr, p_nnodes uintptr, p_nedges uintptr) (code int32) {
 	defer recovered("MPI_Graphdims_get", &code)
-	return int32(cbinding.GraphdimsGet(cbinding.Handle(p_comm), p_nnodes, p_nedges))
+	return int32(topology.GraphdimsGet(abi.Handle(p_comm), p_nnodes, p_nedges))
 }
 
 //export weft_GroupCompare
 func weft_GroupCompare(p_group1 uintptr, p_group2 uintptr, p_result uintptr) (code int32) {
 	defer recovered("MPI_Group_compare", &code)
-	return int32(cbinding.GroupCompare(cbinding.Handle(p_group1), cbinding.Handle(p_group2), p_result))
+	return int32(communicator.GroupCompare(abi.Handle(p_group1), abi.Handle(p_group2), p_result))
 }
 
 //export weft_GroupDifference
 func weft_GroupDifference(p_group1 uintptr, p_group2 uintptr, p_newgroup uintptr) (code int32) {
 	defer recovered("MPI_Group_difference", &code)
-	return int32(cbinding.GroupDifference(cbinding.Handle(p_group1), cbinding.Handle(p_group2), p_newgroup))
+	return int32(communicator.GroupDifference(abi.Handle(p_group1), abi.Handle(p_group2), p_newgroup))
 }
 
 //export weft_GroupExcl
 func weft_GroupExcl(p_group uintptr, p_n int, p_ranks uintptr, p_newgroup uintptr) (code int32) {
 	defer recovered("MPI_Group_excl", &code)
-	return int32(cbinding.GroupExcl(cbinding.Handle(p_group), p_n, p_ranks, p_newgroup))
+	return int32(communicator.GroupExcl(abi.Handle(p_group), p_n, p_ranks, p_newgroup))
 }
 
 //export weft_GroupFree
 func weft_GroupFree(p_group uintptr) (code int32) {
 	defer recovered("MPI_Group_free", &code)
-	return int32(cbinding.GroupFree(p_group))
+	return int32(communicator.GroupFree(p_group))
 }
 
 //export weft_GroupFromSessionPset
 func weft_GroupFromSessionPset(p_session uintptr, p_pset_name uintptr, p_newgroup uintptr) (code int32) {
 	defer recovered("MPI_Group_from_session_pset", &code)
-	return int32(cbinding.GroupFromSessionPset(cbinding.Handle(p_session), p_pset_name, p_newgroup))
+	return int32(process.GroupFromSessionPset(abi.Handle(p_session), p_pset_name, p_newgroup))
 }
 
 //export weft_GroupIncl
 func weft_GroupIncl(p_group uintptr, p_n int, p_ranks uintptr, p_newgroup uintptr) (code int32) {
 	defer recovered("MPI_Group_incl", &code)
-	return int32(cbinding.GroupIncl(cbinding.Handle(p_group), p_n, p_ranks, p_newgroup))
+	return int32(communicator.GroupIncl(abi.Handle(p_group), p_n, p_ranks, p_newgroup))
 }
 
 //export weft_GroupIntersection
 func weft_GroupIntersection(p_group1 uintptr, p_group2 uintptr, p_newgroup uintptr) (code int32) {
 	defer recovered("MPI_Group_intersection", &code)
-	return int32(cbinding.GroupIntersection(cbinding.Handle(p_group1), cbinding.Handle(p_group2), p_newgroup))
+	return int32(communicator.GroupIntersection(abi.Handle(p_group1), abi.Handle(p_group2), p_newgroup))
 }
 
 //export weft_GroupRangeExcl
 func weft_GroupRangeExcl(p_group uintptr, p_n int, p_ranges uintptr, p_newgroup uintptr) (code int32) {
 	defer recovered("MPI_Group_range_excl", &code)
-	return int32(cbinding.GroupRangeExcl(cbinding.Handle(p_group), p_n, p_ranges, p_newgroup))
+	return int32(communicator.GroupRangeExcl(abi.Handle(p_group), p_n, p_ranges, p_newgroup))
 }
 
 //export weft_GroupRangeIncl
 func weft_GroupRangeIncl(p_group uintptr, p_n int, p_ranges uintptr, p_newgroup uintptr) (code int32) {
 	defer recovered("MPI_Group_range_incl", &code)
-	return int32(cbinding.GroupRangeIncl(cbinding.Handle(p_group), p_n, p_ranges, p_newgroup))
+	return int32(communicator.GroupRangeIncl(abi.Handle(p_group), p_n, p_ranges, p_newgroup))
 }
 
 //export weft_GroupRank
 func weft_GroupRank(p_group uintptr, p_rank uintptr) (code int32) {
 	defer recovered("MPI_Group_rank", &code)
-	return int32(cbinding.GroupRank(cbinding.Handle(p_group), p_rank))
+	return int32(communicator.GroupRank(abi.Handle(p_group), p_rank))
 }
 
 //export weft_GroupSize
 func weft_GroupSize(p_group uintptr, p_size uintptr) (code int32) {
 	defer recovered("MPI_Group_size", &code)
-	return int32(cbinding.GroupSize(cbinding.Handle(p_group), p_size))
+	return int32(communicator.GroupSize(abi.Handle(p_group), p_size))
 }
 
 //export weft_GroupTranslateRanks
 func weft_GroupTranslateRanks(p_group1 uintptr, p_n int, p_ranks1 uintptr, p_group2 uintptr, p_ranks2 uintptr) (code int32) {
 	defer recovered("MPI_Group_translate_ranks", &code)
-	return int32(cbinding.GroupTranslateRanks(cbinding.Handle(p_group1), p_n, p_ranks1, cbinding.Handle(p_group2), p_ranks2))
+	return int32(communicator.GroupTranslateRanks(abi.Handle(p_group1), p_n, p_ranks1, abi.Handle(p_group2), p_ranks2))
 }
 
 //export weft_GroupUnion
 func weft_GroupUnion(p_group1 uintptr, p_group2 uintptr, p_newgroup uintptr) (code int32) {
 	defer recovered("MPI_Group_union", &code)
-	return int32(cbinding.GroupUnion(cbinding.Handle(p_group1), cbinding.Handle(p_group2), p_newgroup))
+	return int32(communicator.GroupUnion(abi.Handle(p_group1), abi.Handle(p_group2), p_newgroup))
 }
 
 //export weft_IntercommCreate
 func weft_IntercommCreate(p_local_comm uintptr, p_local_leader int, p_peer_comm uintptr, p_remote_leader int, p_tag int, p_newintercomm uintptr) (code int32) {
 	defer recovered("MPI_Intercomm_create", &code)
-	return int32(cbinding.IntercommCreate(cbinding.Handle(p_local_comm), p_local_leader, cbinding.Handle(p_peer_comm), p_remote_leader, p_tag, p_newintercomm))
+	return int32(communicator.IntercommCreate(abi.Handle(p_local_comm), p_local_leader, abi.Handle(p_peer_comm), p_remote_leader, p_tag, p_newintercomm))
 }
 
 //export weft_IntercommCreateFromGroups
 func weft_IntercommCreateFromGroups(p_local_group uintptr, p_local_leader int, p_remote_group uintptr, p_remote_leader int, p_stringtag uintptr, p_info uintptr, p_errhandler uintptr, p_newintercomm uintptr) (code int32) {
 	defer recovered("MPI_Intercomm_create_from_groups", &code)
-	return int32(cbinding.IntercommCreateFromGroups(cbinding.Handle(p_local_group), p_local_leader, cbinding.Handle(p_remote_group), p_remote_leader, p_stringtag, cbinding.Handle(p_info), cbinding.Handle(p_errhandler), p_newintercomm))
+	return int32(process.IntercommCreateFromGroups(abi.Handle(p_local_group), p_local_leader, abi.Handle(p_remote_group), p_remote_leader, p_stringtag, abi.Handle(p_info), abi.Handle(p_errhandler), p_newintercomm))
 }
 
 //export weft_IntercommMerge
 func weft_IntercommMerge(p_intercomm uintptr, p_high int, p_newintracomm uintptr) (code int32) {
 	defer recovered("MPI_Intercomm_merge", &code)
-	return int32(cbinding.IntercommMerge(cbinding.Handle(p_intercomm), p_high, p_newintracomm))
+	return int32(communicator.IntercommMerge(abi.Handle(p_intercomm), p_high, p_newintracomm))
 }
 
 //export weft_KeyvalCreate
 func weft_KeyvalCreate(p_copy_fn uintptr, p_delete_fn uintptr, p_keyval uintptr, p_extra_state uintptr) (code int32) {
 	defer recovered("MPI_Keyval_create", &code)
-	return int32(cbinding.KeyvalCreate(p_copy_fn, p_delete_fn, p_keyval, p_extra_state))
+	return int32(communicator.KeyvalCreate(p_copy_fn, p_delete_fn, p_keyval, p_extra_state))
 }
 
 //export weft_KeyvalFree
 func weft_KeyvalFree(p_keyval uintptr) (code int32) {
 	defer recovered("MPI_Keyval_free", &code)
-	return int32(cbinding.KeyvalFree(p_keyval))
+	return int32(communicator.KeyvalFree(p_keyval))
 }
 
 //export weft_TopoTest
 func weft_TopoTest(p_comm uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_Topo_test", &code)
-	return int32(cbinding.TopoTest(cbinding.Handle(p_comm), p_status))
+	return int32(topology.TopoTest(abi.Handle(p_comm), p_status))
 }

@@ -6,376 +6,381 @@ package main
 
 import "C"
 
-import "github.com/weftstack/weft/mpi/internal/cbinding"
+import (
+	"github.com/weftstack/weft/mpi/internal/abi"
+	"github.com/weftstack/weft/mpi/internal/cbinding/environment"
+	"github.com/weftstack/weft/mpi/internal/cbinding/pointtopoint"
+	"github.com/weftstack/weft/mpi/internal/cbinding/process"
+)
 
 //export weft_AbiGetFortranBooleans
 func weft_AbiGetFortranBooleans(p_logical_size int, p_logical_true uintptr, p_logical_false uintptr, p_is_set uintptr) (code int32) {
 	defer recovered("MPI_Abi_get_fortran_booleans", &code)
-	return int32(cbinding.AbiGetFortranBooleans(p_logical_size, p_logical_true, p_logical_false, p_is_set))
+	return int32(environment.AbiGetFortranBooleans(p_logical_size, p_logical_true, p_logical_false, p_is_set))
 }
 
 //export weft_AbiGetFortranInfo
 func weft_AbiGetFortranInfo(p_info uintptr) (code int32) {
 	defer recovered("MPI_Abi_get_fortran_info", &code)
-	return int32(cbinding.AbiGetFortranInfo(p_info))
+	return int32(environment.AbiGetFortranInfo(p_info))
 }
 
 //export weft_AbiGetInfo
 func weft_AbiGetInfo(p_info uintptr) (code int32) {
 	defer recovered("MPI_Abi_get_info", &code)
-	return int32(cbinding.AbiGetInfo(p_info))
+	return int32(environment.AbiGetInfo(p_info))
 }
 
 //export weft_AbiGetVersion
 func weft_AbiGetVersion(p_abi_major uintptr, p_abi_minor uintptr) (code int32) {
 	defer recovered("MPI_Abi_get_version", &code)
-	return int32(cbinding.AbiGetVersion(p_abi_major, p_abi_minor))
+	return int32(environment.AbiGetVersion(p_abi_major, p_abi_minor))
 }
 
 //export weft_AbiSetFortranBooleans
 func weft_AbiSetFortranBooleans(p_logical_size int, p_logical_true uintptr, p_logical_false uintptr) (code int32) {
 	defer recovered("MPI_Abi_set_fortran_booleans", &code)
-	return int32(cbinding.AbiSetFortranBooleans(p_logical_size, p_logical_true, p_logical_false))
+	return int32(environment.AbiSetFortranBooleans(p_logical_size, p_logical_true, p_logical_false))
 }
 
 //export weft_AbiSetFortranInfo
 func weft_AbiSetFortranInfo(p_info uintptr) (code int32) {
 	defer recovered("MPI_Abi_set_fortran_info", &code)
-	return int32(cbinding.AbiSetFortranInfo(cbinding.Handle(p_info)))
+	return int32(environment.AbiSetFortranInfo(abi.Handle(p_info)))
 }
 
 //export weft_Abort
 func weft_Abort(p_comm uintptr, p_errorcode int) (code int32) {
 	defer recovered("MPI_Abort", &code)
-	return int32(cbinding.Abort(cbinding.Handle(p_comm), p_errorcode))
+	return int32(environment.Abort(abi.Handle(p_comm), p_errorcode))
 }
 
 //export weft_AddErrorClass
 func weft_AddErrorClass(p_errorclass uintptr) (code int32) {
 	defer recovered("MPI_Add_error_class", &code)
-	return int32(cbinding.AddErrorClass(p_errorclass))
+	return int32(environment.AddErrorClass(p_errorclass))
 }
 
 //export weft_AddErrorCode
 func weft_AddErrorCode(p_errorclass int, p_errorcode uintptr) (code int32) {
 	defer recovered("MPI_Add_error_code", &code)
-	return int32(cbinding.AddErrorCode(p_errorclass, p_errorcode))
+	return int32(environment.AddErrorCode(p_errorclass, p_errorcode))
 }
 
 //export weft_AddErrorString
 func weft_AddErrorString(p_errorcode int, p_string uintptr) (code int32) {
 	defer recovered("MPI_Add_error_string", &code)
-	return int32(cbinding.AddErrorString(p_errorcode, p_string))
+	return int32(environment.AddErrorString(p_errorcode, p_string))
 }
 
 //export weft_AllocMem
 func weft_AllocMem(p_size int, p_info uintptr, p_baseptr uintptr) (code int32) {
 	defer recovered("MPI_Alloc_mem", &code)
-	return int32(cbinding.AllocMem(p_size, cbinding.Handle(p_info), p_baseptr))
+	return int32(environment.AllocMem(p_size, abi.Handle(p_info), p_baseptr))
 }
 
 //export weft_ClosePort
 func weft_ClosePort(p_port_name uintptr) (code int32) {
 	defer recovered("MPI_Close_port", &code)
-	return int32(cbinding.ClosePort(p_port_name))
+	return int32(process.ClosePort(p_port_name))
 }
 
 //export weft_ErrhandlerFree
 func weft_ErrhandlerFree(p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_Errhandler_free", &code)
-	return int32(cbinding.ErrhandlerFree(p_errhandler))
+	return int32(environment.ErrhandlerFree(p_errhandler))
 }
 
 //export weft_ErrorClass
 func weft_ErrorClass(p_errorcode int, p_errorclass uintptr) (code int32) {
 	defer recovered("MPI_Error_class", &code)
-	return int32(cbinding.ErrorClass(p_errorcode, p_errorclass))
+	return int32(environment.ErrorClass(p_errorcode, p_errorclass))
 }
 
 //export weft_ErrorString
 func weft_ErrorString(p_errorcode int, p_string uintptr, p_resultlen uintptr) (code int32) {
 	defer recovered("MPI_Error_string", &code)
-	return int32(cbinding.ErrorString(p_errorcode, p_string, p_resultlen))
+	return int32(environment.ErrorString(p_errorcode, p_string, p_resultlen))
 }
 
 //export weft_Finalize
 func weft_Finalize() (code int32) {
 	defer recovered("MPI_Finalize", &code)
-	return int32(cbinding.Finalize())
+	return int32(environment.Finalize())
 }
 
 //export weft_Finalized
 func weft_Finalized(p_flag uintptr) (code int32) {
 	defer recovered("MPI_Finalized", &code)
-	return int32(cbinding.Finalized(p_flag))
+	return int32(environment.Finalized(p_flag))
 }
 
 //export weft_FreeMem
 func weft_FreeMem(p_base uintptr) (code int32) {
 	defer recovered("MPI_Free_mem", &code)
-	return int32(cbinding.FreeMem(p_base))
+	return int32(environment.FreeMem(p_base))
 }
 
 //export weft_GetHwResourceInfo
 func weft_GetHwResourceInfo(p_hw_info uintptr) (code int32) {
 	defer recovered("MPI_Get_hw_resource_info", &code)
-	return int32(cbinding.GetHwResourceInfo(p_hw_info))
+	return int32(environment.GetHwResourceInfo(p_hw_info))
 }
 
 //export weft_GetLibraryVersion
 func weft_GetLibraryVersion(p_version uintptr, p_resultlen uintptr) (code int32) {
 	defer recovered("MPI_Get_library_version", &code)
-	return int32(cbinding.GetLibraryVersion(p_version, p_resultlen))
+	return int32(environment.GetLibraryVersion(p_version, p_resultlen))
 }
 
 //export weft_GetProcessorName
 func weft_GetProcessorName(p_name uintptr, p_resultlen uintptr) (code int32) {
 	defer recovered("MPI_Get_processor_name", &code)
-	return int32(cbinding.GetProcessorName(p_name, p_resultlen))
+	return int32(environment.GetProcessorName(p_name, p_resultlen))
 }
 
 //export weft_GetVersion
 func weft_GetVersion(p_version uintptr, p_subversion uintptr) (code int32) {
 	defer recovered("MPI_Get_version", &code)
-	return int32(cbinding.GetVersion(p_version, p_subversion))
+	return int32(environment.GetVersion(p_version, p_subversion))
 }
 
 //export weft_InfoCreate
 func weft_InfoCreate(p_info uintptr) (code int32) {
 	defer recovered("MPI_Info_create", &code)
-	return int32(cbinding.InfoCreate(p_info))
+	return int32(environment.InfoCreate(p_info))
 }
 
 //export weft_InfoCreateEnv
 func weft_InfoCreateEnv(p_argc int, p_argv uintptr, p_info uintptr) (code int32) {
 	defer recovered("MPI_Info_create_env", &code)
-	return int32(cbinding.InfoCreateEnv(p_argc, p_argv, p_info))
+	return int32(environment.InfoCreateEnv(p_argc, p_argv, p_info))
 }
 
 //export weft_InfoDelete
 func weft_InfoDelete(p_info uintptr, p_key uintptr) (code int32) {
 	defer recovered("MPI_Info_delete", &code)
-	return int32(cbinding.InfoDelete(cbinding.Handle(p_info), p_key))
+	return int32(environment.InfoDelete(abi.Handle(p_info), p_key))
 }
 
 //export weft_InfoDup
 func weft_InfoDup(p_info uintptr, p_newinfo uintptr) (code int32) {
 	defer recovered("MPI_Info_dup", &code)
-	return int32(cbinding.InfoDup(cbinding.Handle(p_info), p_newinfo))
+	return int32(environment.InfoDup(abi.Handle(p_info), p_newinfo))
 }
 
 //export weft_InfoFree
 func weft_InfoFree(p_info uintptr) (code int32) {
 	defer recovered("MPI_Info_free", &code)
-	return int32(cbinding.InfoFree(p_info))
+	return int32(environment.InfoFree(p_info))
 }
 
 //export weft_InfoGet
 func weft_InfoGet(p_info uintptr, p_key uintptr, p_valuelen int, p_value uintptr, p_flag uintptr) (code int32) {
 	defer recovered("MPI_Info_get", &code)
-	return int32(cbinding.InfoGet(cbinding.Handle(p_info), p_key, p_valuelen, p_value, p_flag))
+	return int32(environment.InfoGet(abi.Handle(p_info), p_key, p_valuelen, p_value, p_flag))
 }
 
 //export weft_InfoGetNkeys
 func weft_InfoGetNkeys(p_info uintptr, p_nkeys uintptr) (code int32) {
 	defer recovered("MPI_Info_get_nkeys", &code)
-	return int32(cbinding.InfoGetNkeys(cbinding.Handle(p_info), p_nkeys))
+	return int32(environment.InfoGetNkeys(abi.Handle(p_info), p_nkeys))
 }
 
 //export weft_InfoGetNthkey
 func weft_InfoGetNthkey(p_info uintptr, p_n int, p_key uintptr) (code int32) {
 	defer recovered("MPI_Info_get_nthkey", &code)
-	return int32(cbinding.InfoGetNthkey(cbinding.Handle(p_info), p_n, p_key))
+	return int32(environment.InfoGetNthkey(abi.Handle(p_info), p_n, p_key))
 }
 
 //export weft_InfoGetString
 func weft_InfoGetString(p_info uintptr, p_key uintptr, p_buflen uintptr, p_value uintptr, p_flag uintptr) (code int32) {
 	defer recovered("MPI_Info_get_string", &code)
-	return int32(cbinding.InfoGetString(cbinding.Handle(p_info), p_key, p_buflen, p_value, p_flag))
+	return int32(environment.InfoGetString(abi.Handle(p_info), p_key, p_buflen, p_value, p_flag))
 }
 
 //export weft_InfoGetValuelen
 func weft_InfoGetValuelen(p_info uintptr, p_key uintptr, p_valuelen uintptr, p_flag uintptr) (code int32) {
 	defer recovered("MPI_Info_get_valuelen", &code)
-	return int32(cbinding.InfoGetValuelen(cbinding.Handle(p_info), p_key, p_valuelen, p_flag))
+	return int32(environment.InfoGetValuelen(abi.Handle(p_info), p_key, p_valuelen, p_flag))
 }
 
 //export weft_InfoSet
 func weft_InfoSet(p_info uintptr, p_key uintptr, p_value uintptr) (code int32) {
 	defer recovered("MPI_Info_set", &code)
-	return int32(cbinding.InfoSet(cbinding.Handle(p_info), p_key, p_value))
+	return int32(environment.InfoSet(abi.Handle(p_info), p_key, p_value))
 }
 
 //export weft_Init
 func weft_Init(p_argc uintptr, p_argv uintptr) (code int32) {
 	defer recovered("MPI_Init", &code)
-	return int32(cbinding.Init(p_argc, p_argv))
+	return int32(environment.Init(p_argc, p_argv))
 }
 
 //export weft_InitThread
 func weft_InitThread(p_argc uintptr, p_argv uintptr, p_required int, p_provided uintptr) (code int32) {
 	defer recovered("MPI_Init_thread", &code)
-	return int32(cbinding.InitThread(p_argc, p_argv, p_required, p_provided))
+	return int32(environment.InitThread(p_argc, p_argv, p_required, p_provided))
 }
 
 //export weft_Initialized
 func weft_Initialized(p_flag uintptr) (code int32) {
 	defer recovered("MPI_Initialized", &code)
-	return int32(cbinding.Initialized(p_flag))
+	return int32(environment.Initialized(p_flag))
 }
 
 //export weft_IsThreadMain
 func weft_IsThreadMain(p_flag uintptr) (code int32) {
 	defer recovered("MPI_Is_thread_main", &code)
-	return int32(cbinding.IsThreadMain(p_flag))
+	return int32(environment.IsThreadMain(p_flag))
 }
 
 //export weft_LookupName
 func weft_LookupName(p_service_name uintptr, p_info uintptr, p_port_name uintptr) (code int32) {
 	defer recovered("MPI_Lookup_name", &code)
-	return int32(cbinding.LookupName(p_service_name, cbinding.Handle(p_info), p_port_name))
+	return int32(process.LookupName(p_service_name, abi.Handle(p_info), p_port_name))
 }
 
 //export weft_OpenPort
 func weft_OpenPort(p_info uintptr, p_port_name uintptr) (code int32) {
 	defer recovered("MPI_Open_port", &code)
-	return int32(cbinding.OpenPort(cbinding.Handle(p_info), p_port_name))
+	return int32(process.OpenPort(abi.Handle(p_info), p_port_name))
 }
 
 //export weft_Pcontrol
 func weft_Pcontrol(p_level int) (code int32) {
 	defer recovered("MPI_Pcontrol", &code)
-	return int32(cbinding.Pcontrol(p_level))
+	return int32(environment.Pcontrol(p_level))
 }
 
 //export weft_Probe
 func weft_Probe(p_source int, p_tag int, p_comm uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_Probe", &code)
-	return int32(cbinding.Probe(p_source, p_tag, cbinding.Handle(p_comm), p_status))
+	return int32(pointtopoint.Probe(p_source, p_tag, abi.Handle(p_comm), p_status))
 }
 
 //export weft_PublishName
 func weft_PublishName(p_service_name uintptr, p_info uintptr, p_port_name uintptr) (code int32) {
 	defer recovered("MPI_Publish_name", &code)
-	return int32(cbinding.PublishName(p_service_name, cbinding.Handle(p_info), p_port_name))
+	return int32(process.PublishName(p_service_name, abi.Handle(p_info), p_port_name))
 }
 
 //export weft_QueryThread
 func weft_QueryThread(p_provided uintptr) (code int32) {
 	defer recovered("MPI_Query_thread", &code)
-	return int32(cbinding.QueryThread(p_provided))
+	return int32(environment.QueryThread(p_provided))
 }
 
 //export weft_Recv
 func weft_Recv(p_buf uintptr, p_count int, p_datatype uintptr, p_source int, p_tag int, p_comm uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_Recv", &code)
-	return int32(cbinding.Recv(p_buf, p_count, cbinding.Handle(p_datatype), p_source, p_tag, cbinding.Handle(p_comm), p_status))
+	return int32(pointtopoint.Recv(p_buf, p_count, abi.Handle(p_datatype), p_source, p_tag, abi.Handle(p_comm), p_status))
 }
 
 //export weft_RecvInit
 func weft_RecvInit(p_buf uintptr, p_count int, p_datatype uintptr, p_source int, p_tag int, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Recv_init", &code)
-	return int32(cbinding.RecvInit(p_buf, p_count, cbinding.Handle(p_datatype), p_source, p_tag, cbinding.Handle(p_comm), p_request))
+	return int32(pointtopoint.RecvInit(p_buf, p_count, abi.Handle(p_datatype), p_source, p_tag, abi.Handle(p_comm), p_request))
 }
 
 //export weft_RemoveErrorClass
 func weft_RemoveErrorClass(p_errorclass int) (code int32) {
 	defer recovered("MPI_Remove_error_class", &code)
-	return int32(cbinding.RemoveErrorClass(p_errorclass))
+	return int32(environment.RemoveErrorClass(p_errorclass))
 }
 
 //export weft_RemoveErrorCode
 func weft_RemoveErrorCode(p_errorcode int) (code int32) {
 	defer recovered("MPI_Remove_error_code", &code)
-	return int32(cbinding.RemoveErrorCode(p_errorcode))
+	return int32(environment.RemoveErrorCode(p_errorcode))
 }
 
 //export weft_RemoveErrorString
 func weft_RemoveErrorString(p_errorcode int) (code int32) {
 	defer recovered("MPI_Remove_error_string", &code)
-	return int32(cbinding.RemoveErrorString(p_errorcode))
+	return int32(environment.RemoveErrorString(p_errorcode))
 }
 
 //export weft_Send
 func weft_Send(p_buf uintptr, p_count int, p_datatype uintptr, p_dest int, p_tag int, p_comm uintptr) (code int32) {
 	defer recovered("MPI_Send", &code)
-	return int32(cbinding.Send(p_buf, p_count, cbinding.Handle(p_datatype), p_dest, p_tag, cbinding.Handle(p_comm)))
+	return int32(pointtopoint.Send(p_buf, p_count, abi.Handle(p_datatype), p_dest, p_tag, abi.Handle(p_comm)))
 }
 
 //export weft_SendInit
 func weft_SendInit(p_buf uintptr, p_count int, p_datatype uintptr, p_dest int, p_tag int, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Send_init", &code)
-	return int32(cbinding.SendInit(p_buf, p_count, cbinding.Handle(p_datatype), p_dest, p_tag, cbinding.Handle(p_comm), p_request))
+	return int32(pointtopoint.SendInit(p_buf, p_count, abi.Handle(p_datatype), p_dest, p_tag, abi.Handle(p_comm), p_request))
 }
 
 //export weft_SendrecvReplace
 func weft_SendrecvReplace(p_buf uintptr, p_count int, p_datatype uintptr, p_dest int, p_sendtag int, p_source int, p_recvtag int, p_comm uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_Sendrecv_replace", &code)
-	return int32(cbinding.SendrecvReplace(p_buf, p_count, cbinding.Handle(p_datatype), p_dest, p_sendtag, p_source, p_recvtag, cbinding.Handle(p_comm), p_status))
+	return int32(pointtopoint.SendrecvReplace(p_buf, p_count, abi.Handle(p_datatype), p_dest, p_sendtag, p_source, p_recvtag, abi.Handle(p_comm), p_status))
 }
 
 //export weft_SessionCallErrhandler
 func weft_SessionCallErrhandler(p_session uintptr, p_errorcode int) (code int32) {
 	defer recovered("MPI_Session_call_errhandler", &code)
-	return int32(cbinding.SessionCallErrhandler(cbinding.Handle(p_session), p_errorcode))
+	return int32(environment.SessionCallErrhandler(abi.Handle(p_session), p_errorcode))
 }
 
 //export weft_SessionCreateErrhandler
 func weft_SessionCreateErrhandler(p_session_errhandler_fn uintptr, p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_Session_create_errhandler", &code)
-	return int32(cbinding.SessionCreateErrhandler(p_session_errhandler_fn, p_errhandler))
+	return int32(environment.SessionCreateErrhandler(p_session_errhandler_fn, p_errhandler))
 }
 
 //export weft_SessionFinalize
 func weft_SessionFinalize(p_session uintptr) (code int32) {
 	defer recovered("MPI_Session_finalize", &code)
-	return int32(cbinding.SessionFinalize(p_session))
+	return int32(process.SessionFinalize(p_session))
 }
 
 //export weft_SessionGetErrhandler
 func weft_SessionGetErrhandler(p_session uintptr, p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_Session_get_errhandler", &code)
-	return int32(cbinding.SessionGetErrhandler(cbinding.Handle(p_session), p_errhandler))
+	return int32(environment.SessionGetErrhandler(abi.Handle(p_session), p_errhandler))
 }
 
 //export weft_SessionGetInfo
 func weft_SessionGetInfo(p_session uintptr, p_info_used uintptr) (code int32) {
 	defer recovered("MPI_Session_get_info", &code)
-	return int32(cbinding.SessionGetInfo(cbinding.Handle(p_session), p_info_used))
+	return int32(process.SessionGetInfo(abi.Handle(p_session), p_info_used))
 }
 
 //export weft_SessionGetNthPset
 func weft_SessionGetNthPset(p_session uintptr, p_info uintptr, p_n int, p_pset_len uintptr, p_pset_name uintptr) (code int32) {
 	defer recovered("MPI_Session_get_nth_pset", &code)
-	return int32(cbinding.SessionGetNthPset(cbinding.Handle(p_session), cbinding.Handle(p_info), p_n, p_pset_len, p_pset_name))
+	return int32(process.SessionGetNthPset(abi.Handle(p_session), abi.Handle(p_info), p_n, p_pset_len, p_pset_name))
 }
 
 //export weft_SessionGetNumPsets
 func weft_SessionGetNumPsets(p_session uintptr, p_info uintptr, p_npset_names uintptr) (code int32) {
 	defer recovered("MPI_Session_get_num_psets", &code)
-	return int32(cbinding.SessionGetNumPsets(cbinding.Handle(p_session), cbinding.Handle(p_info), p_npset_names))
+	return int32(process.SessionGetNumPsets(abi.Handle(p_session), abi.Handle(p_info), p_npset_names))
 }
 
 //export weft_SessionGetPsetInfo
 func weft_SessionGetPsetInfo(p_session uintptr, p_pset_name uintptr, p_info uintptr) (code int32) {
 	defer recovered("MPI_Session_get_pset_info", &code)
-	return int32(cbinding.SessionGetPsetInfo(cbinding.Handle(p_session), p_pset_name, p_info))
+	return int32(process.SessionGetPsetInfo(abi.Handle(p_session), p_pset_name, p_info))
 }
 
 //export weft_SessionInit
 func weft_SessionInit(p_info uintptr, p_errhandler uintptr, p_session uintptr) (code int32) {
 	defer recovered("MPI_Session_init", &code)
-	return int32(cbinding.SessionInit(cbinding.Handle(p_info), cbinding.Handle(p_errhandler), p_session))
+	return int32(process.SessionInit(abi.Handle(p_info), abi.Handle(p_errhandler), p_session))
 }
 
 //export weft_SessionSetErrhandler
 func weft_SessionSetErrhandler(p_session uintptr, p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_Session_set_errhandler", &code)
-	return int32(cbinding.SessionSetErrhandler(cbinding.Handle(p_session), cbinding.Handle(p_errhandler)))
+	return int32(environment.SessionSetErrhandler(abi.Handle(p_session), abi.Handle(p_errhandler)))
 }
 
 //export weft_UnpublishName
 func weft_UnpublishName(p_service_name uintptr, p_info uintptr, p_port_name uintptr) (code int32) {
 	defer recovered("MPI_Unpublish_name", &code)
-	return int32(cbinding.UnpublishName(p_service_name, cbinding.Handle(p_info), p_port_name))
+	return int32(process.UnpublishName(p_service_name, abi.Handle(p_info), p_port_name))
 }

@@ -6,364 +6,368 @@ package main
 
 import "C"
 
-import "github.com/weftstack/weft/mpi/internal/cbinding"
+import (
+	"github.com/weftstack/weft/mpi/internal/abi"
+	"github.com/weftstack/weft/mpi/internal/cbinding/environment"
+	"github.com/weftstack/weft/mpi/internal/cbinding/file"
+)
 
 //export weft_FileCallErrhandler
 func weft_FileCallErrhandler(p_fh uintptr, p_errorcode int) (code int32) {
 	defer recovered("MPI_File_call_errhandler", &code)
-	return int32(cbinding.FileCallErrhandler(cbinding.Handle(p_fh), p_errorcode))
+	return int32(environment.FileCallErrhandler(abi.Handle(p_fh), p_errorcode))
 }
 
 //export weft_FileClose
 func weft_FileClose(p_fh uintptr) (code int32) {
 	defer recovered("MPI_File_close", &code)
-	return int32(cbinding.FileClose(p_fh))
+	return int32(file.FileClose(p_fh))
 }
 
 //export weft_FileCreateErrhandler
 func weft_FileCreateErrhandler(p_file_errhandler_fn uintptr, p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_File_create_errhandler", &code)
-	return int32(cbinding.FileCreateErrhandler(p_file_errhandler_fn, p_errhandler))
+	return int32(environment.FileCreateErrhandler(p_file_errhandler_fn, p_errhandler))
 }
 
 //export weft_FileDelete
 func weft_FileDelete(p_filename uintptr, p_info uintptr) (code int32) {
 	defer recovered("MPI_File_delete", &code)
-	return int32(cbinding.FileDelete(p_filename, cbinding.Handle(p_info)))
+	return int32(file.FileDelete(p_filename, abi.Handle(p_info)))
 }
 
 //export weft_FileGetAmode
 func weft_FileGetAmode(p_fh uintptr, p_amode uintptr) (code int32) {
 	defer recovered("MPI_File_get_amode", &code)
-	return int32(cbinding.FileGetAmode(cbinding.Handle(p_fh), p_amode))
+	return int32(file.FileGetAmode(abi.Handle(p_fh), p_amode))
 }
 
 //export weft_FileGetAtomicity
 func weft_FileGetAtomicity(p_fh uintptr, p_flag uintptr) (code int32) {
 	defer recovered("MPI_File_get_atomicity", &code)
-	return int32(cbinding.FileGetAtomicity(cbinding.Handle(p_fh), p_flag))
+	return int32(file.FileGetAtomicity(abi.Handle(p_fh), p_flag))
 }
 
 //export weft_FileGetByteOffset
 func weft_FileGetByteOffset(p_fh uintptr, p_offset int, p_disp uintptr) (code int32) {
 	defer recovered("MPI_File_get_byte_offset", &code)
-	return int32(cbinding.FileGetByteOffset(cbinding.Handle(p_fh), p_offset, p_disp))
+	return int32(file.FileGetByteOffset(abi.Handle(p_fh), p_offset, p_disp))
 }
 
 //export weft_FileGetErrhandler
 func weft_FileGetErrhandler(p_file uintptr, p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_File_get_errhandler", &code)
-	return int32(cbinding.FileGetErrhandler(cbinding.Handle(p_file), p_errhandler))
+	return int32(environment.FileGetErrhandler(abi.Handle(p_file), p_errhandler))
 }
 
 //export weft_FileGetGroup
 func weft_FileGetGroup(p_fh uintptr, p_group uintptr) (code int32) {
 	defer recovered("MPI_File_get_group", &code)
-	return int32(cbinding.FileGetGroup(cbinding.Handle(p_fh), p_group))
+	return int32(file.FileGetGroup(abi.Handle(p_fh), p_group))
 }
 
 //export weft_FileGetInfo
 func weft_FileGetInfo(p_fh uintptr, p_info_used uintptr) (code int32) {
 	defer recovered("MPI_File_get_info", &code)
-	return int32(cbinding.FileGetInfo(cbinding.Handle(p_fh), p_info_used))
+	return int32(file.FileGetInfo(abi.Handle(p_fh), p_info_used))
 }
 
 //export weft_FileGetPosition
 func weft_FileGetPosition(p_fh uintptr, p_offset uintptr) (code int32) {
 	defer recovered("MPI_File_get_position", &code)
-	return int32(cbinding.FileGetPosition(cbinding.Handle(p_fh), p_offset))
+	return int32(file.FileGetPosition(abi.Handle(p_fh), p_offset))
 }
 
 //export weft_FileGetPositionShared
 func weft_FileGetPositionShared(p_fh uintptr, p_offset uintptr) (code int32) {
 	defer recovered("MPI_File_get_position_shared", &code)
-	return int32(cbinding.FileGetPositionShared(cbinding.Handle(p_fh), p_offset))
+	return int32(file.FileGetPositionShared(abi.Handle(p_fh), p_offset))
 }
 
 //export weft_FileGetSize
 func weft_FileGetSize(p_fh uintptr, p_size uintptr) (code int32) {
 	defer recovered("MPI_File_get_size", &code)
-	return int32(cbinding.FileGetSize(cbinding.Handle(p_fh), p_size))
+	return int32(file.FileGetSize(abi.Handle(p_fh), p_size))
 }
 
 //export weft_FileGetTypeExtent
 func weft_FileGetTypeExtent(p_fh uintptr, p_datatype uintptr, p_extent uintptr) (code int32) {
 	defer recovered("MPI_File_get_type_extent", &code)
-	return int32(cbinding.FileGetTypeExtent(cbinding.Handle(p_fh), cbinding.Handle(p_datatype), p_extent))
+	return int32(file.FileGetTypeExtent(abi.Handle(p_fh), abi.Handle(p_datatype), p_extent))
 }
 
 //export weft_FileGetView
 func weft_FileGetView(p_fh uintptr, p_disp uintptr, p_etype uintptr, p_filetype uintptr, p_datarep uintptr) (code int32) {
 	defer recovered("MPI_File_get_view", &code)
-	return int32(cbinding.FileGetView(cbinding.Handle(p_fh), p_disp, p_etype, p_filetype, p_datarep))
+	return int32(file.FileGetView(abi.Handle(p_fh), p_disp, p_etype, p_filetype, p_datarep))
 }
 
 //export weft_FileIread
 func weft_FileIread(p_fh uintptr, p_buf uintptr, p_count int, p_datatype uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_File_iread", &code)
-	return int32(cbinding.FileIread(cbinding.Handle(p_fh), p_buf, p_count, cbinding.Handle(p_datatype), p_request))
+	return int32(file.FileIread(abi.Handle(p_fh), p_buf, p_count, abi.Handle(p_datatype), p_request))
 }
 
 //export weft_FileIreadAll
 func weft_FileIreadAll(p_fh uintptr, p_buf uintptr, p_count int, p_datatype uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_File_iread_all", &code)
-	return int32(cbinding.FileIreadAll(cbinding.Handle(p_fh), p_buf, p_count, cbinding.Handle(p_datatype), p_request))
+	return int32(file.FileIreadAll(abi.Handle(p_fh), p_buf, p_count, abi.Handle(p_datatype), p_request))
 }
 
 //export weft_FileIreadAt
 func weft_FileIreadAt(p_fh uintptr, p_offset int, p_buf uintptr, p_count int, p_datatype uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_File_iread_at", &code)
-	return int32(cbinding.FileIreadAt(cbinding.Handle(p_fh), p_offset, p_buf, p_count, cbinding.Handle(p_datatype), p_request))
+	return int32(file.FileIreadAt(abi.Handle(p_fh), p_offset, p_buf, p_count, abi.Handle(p_datatype), p_request))
 }
 
 //export weft_FileIreadAtAll
 func weft_FileIreadAtAll(p_fh uintptr, p_offset int, p_buf uintptr, p_count int, p_datatype uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_File_iread_at_all", &code)
-	return int32(cbinding.FileIreadAtAll(cbinding.Handle(p_fh), p_offset, p_buf, p_count, cbinding.Handle(p_datatype), p_request))
+	return int32(file.FileIreadAtAll(abi.Handle(p_fh), p_offset, p_buf, p_count, abi.Handle(p_datatype), p_request))
 }
 
 //export weft_FileIreadShared
 func weft_FileIreadShared(p_fh uintptr, p_buf uintptr, p_count int, p_datatype uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_File_iread_shared", &code)
-	return int32(cbinding.FileIreadShared(cbinding.Handle(p_fh), p_buf, p_count, cbinding.Handle(p_datatype), p_request))
+	return int32(file.FileIreadShared(abi.Handle(p_fh), p_buf, p_count, abi.Handle(p_datatype), p_request))
 }
 
 //export weft_FileIwrite
 func weft_FileIwrite(p_fh uintptr, p_buf uintptr, p_count int, p_datatype uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_File_iwrite", &code)
-	return int32(cbinding.FileIwrite(cbinding.Handle(p_fh), p_buf, p_count, cbinding.Handle(p_datatype), p_request))
+	return int32(file.FileIwrite(abi.Handle(p_fh), p_buf, p_count, abi.Handle(p_datatype), p_request))
 }
 
 //export weft_FileIwriteAll
 func weft_FileIwriteAll(p_fh uintptr, p_buf uintptr, p_count int, p_datatype uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_File_iwrite_all", &code)
-	return int32(cbinding.FileIwriteAll(cbinding.Handle(p_fh), p_buf, p_count, cbinding.Handle(p_datatype), p_request))
+	return int32(file.FileIwriteAll(abi.Handle(p_fh), p_buf, p_count, abi.Handle(p_datatype), p_request))
 }
 
 //export weft_FileIwriteAt
 func weft_FileIwriteAt(p_fh uintptr, p_offset int, p_buf uintptr, p_count int, p_datatype uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_File_iwrite_at", &code)
-	return int32(cbinding.FileIwriteAt(cbinding.Handle(p_fh), p_offset, p_buf, p_count, cbinding.Handle(p_datatype), p_request))
+	return int32(file.FileIwriteAt(abi.Handle(p_fh), p_offset, p_buf, p_count, abi.Handle(p_datatype), p_request))
 }
 
 //export weft_FileIwriteAtAll
 func weft_FileIwriteAtAll(p_fh uintptr, p_offset int, p_buf uintptr, p_count int, p_datatype uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_File_iwrite_at_all", &code)
-	return int32(cbinding.FileIwriteAtAll(cbinding.Handle(p_fh), p_offset, p_buf, p_count, cbinding.Handle(p_datatype), p_request))
+	return int32(file.FileIwriteAtAll(abi.Handle(p_fh), p_offset, p_buf, p_count, abi.Handle(p_datatype), p_request))
 }
 
 //export weft_FileIwriteShared
 func weft_FileIwriteShared(p_fh uintptr, p_buf uintptr, p_count int, p_datatype uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_File_iwrite_shared", &code)
-	return int32(cbinding.FileIwriteShared(cbinding.Handle(p_fh), p_buf, p_count, cbinding.Handle(p_datatype), p_request))
+	return int32(file.FileIwriteShared(abi.Handle(p_fh), p_buf, p_count, abi.Handle(p_datatype), p_request))
 }
 
 //export weft_FileOpen
 func weft_FileOpen(p_comm uintptr, p_filename uintptr, p_amode int, p_info uintptr, p_fh uintptr) (code int32) {
 	defer recovered("MPI_File_open", &code)
-	return int32(cbinding.FileOpen(cbinding.Handle(p_comm), p_filename, p_amode, cbinding.Handle(p_info), p_fh))
+	return int32(file.FileOpen(abi.Handle(p_comm), p_filename, p_amode, abi.Handle(p_info), p_fh))
 }
 
 //export weft_FilePreallocate
 func weft_FilePreallocate(p_fh uintptr, p_size int) (code int32) {
 	defer recovered("MPI_File_preallocate", &code)
-	return int32(cbinding.FilePreallocate(cbinding.Handle(p_fh), p_size))
+	return int32(file.FilePreallocate(abi.Handle(p_fh), p_size))
 }
 
 //export weft_FileRead
 func weft_FileRead(p_fh uintptr, p_buf uintptr, p_count int, p_datatype uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_File_read", &code)
-	return int32(cbinding.FileRead(cbinding.Handle(p_fh), p_buf, p_count, cbinding.Handle(p_datatype), p_status))
+	return int32(file.FileRead(abi.Handle(p_fh), p_buf, p_count, abi.Handle(p_datatype), p_status))
 }
 
 //export weft_FileReadAll
 func weft_FileReadAll(p_fh uintptr, p_buf uintptr, p_count int, p_datatype uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_File_read_all", &code)
-	return int32(cbinding.FileReadAll(cbinding.Handle(p_fh), p_buf, p_count, cbinding.Handle(p_datatype), p_status))
+	return int32(file.FileReadAll(abi.Handle(p_fh), p_buf, p_count, abi.Handle(p_datatype), p_status))
 }
 
 //export weft_FileReadAllBegin
 func weft_FileReadAllBegin(p_fh uintptr, p_buf uintptr, p_count int, p_datatype uintptr) (code int32) {
 	defer recovered("MPI_File_read_all_begin", &code)
-	return int32(cbinding.FileReadAllBegin(cbinding.Handle(p_fh), p_buf, p_count, cbinding.Handle(p_datatype)))
+	return int32(file.FileReadAllBegin(abi.Handle(p_fh), p_buf, p_count, abi.Handle(p_datatype)))
 }
 
 //export weft_FileReadAllEnd
 func weft_FileReadAllEnd(p_fh uintptr, p_buf uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_File_read_all_end", &code)
-	return int32(cbinding.FileReadAllEnd(cbinding.Handle(p_fh), p_buf, p_status))
+	return int32(file.FileReadAllEnd(abi.Handle(p_fh), p_buf, p_status))
 }
 
 //export weft_FileReadAt
 func weft_FileReadAt(p_fh uintptr, p_offset int, p_buf uintptr, p_count int, p_datatype uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_File_read_at", &code)
-	return int32(cbinding.FileReadAt(cbinding.Handle(p_fh), p_offset, p_buf, p_count, cbinding.Handle(p_datatype), p_status))
+	return int32(file.FileReadAt(abi.Handle(p_fh), p_offset, p_buf, p_count, abi.Handle(p_datatype), p_status))
 }
 
 //export weft_FileReadAtAll
 func weft_FileReadAtAll(p_fh uintptr, p_offset int, p_buf uintptr, p_count int, p_datatype uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_File_read_at_all", &code)
-	return int32(cbinding.FileReadAtAll(cbinding.Handle(p_fh), p_offset, p_buf, p_count, cbinding.Handle(p_datatype), p_status))
+	return int32(file.FileReadAtAll(abi.Handle(p_fh), p_offset, p_buf, p_count, abi.Handle(p_datatype), p_status))
 }
 
 //export weft_FileReadAtAllBegin
 func weft_FileReadAtAllBegin(p_fh uintptr, p_offset int, p_buf uintptr, p_count int, p_datatype uintptr) (code int32) {
 	defer recovered("MPI_File_read_at_all_begin", &code)
-	return int32(cbinding.FileReadAtAllBegin(cbinding.Handle(p_fh), p_offset, p_buf, p_count, cbinding.Handle(p_datatype)))
+	return int32(file.FileReadAtAllBegin(abi.Handle(p_fh), p_offset, p_buf, p_count, abi.Handle(p_datatype)))
 }
 
 //export weft_FileReadAtAllEnd
 func weft_FileReadAtAllEnd(p_fh uintptr, p_buf uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_File_read_at_all_end", &code)
-	return int32(cbinding.FileReadAtAllEnd(cbinding.Handle(p_fh), p_buf, p_status))
+	return int32(file.FileReadAtAllEnd(abi.Handle(p_fh), p_buf, p_status))
 }
 
 //export weft_FileReadOrdered
 func weft_FileReadOrdered(p_fh uintptr, p_buf uintptr, p_count int, p_datatype uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_File_read_ordered", &code)
-	return int32(cbinding.FileReadOrdered(cbinding.Handle(p_fh), p_buf, p_count, cbinding.Handle(p_datatype), p_status))
+	return int32(file.FileReadOrdered(abi.Handle(p_fh), p_buf, p_count, abi.Handle(p_datatype), p_status))
 }
 
 //export weft_FileReadOrderedBegin
 func weft_FileReadOrderedBegin(p_fh uintptr, p_buf uintptr, p_count int, p_datatype uintptr) (code int32) {
 	defer recovered("MPI_File_read_ordered_begin", &code)
-	return int32(cbinding.FileReadOrderedBegin(cbinding.Handle(p_fh), p_buf, p_count, cbinding.Handle(p_datatype)))
+	return int32(file.FileReadOrderedBegin(abi.Handle(p_fh), p_buf, p_count, abi.Handle(p_datatype)))
 }
 
 //export weft_FileReadOrderedEnd
 func weft_FileReadOrderedEnd(p_fh uintptr, p_buf uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_File_read_ordered_end", &code)
-	return int32(cbinding.FileReadOrderedEnd(cbinding.Handle(p_fh), p_buf, p_status))
+	return int32(file.FileReadOrderedEnd(abi.Handle(p_fh), p_buf, p_status))
 }
 
 //export weft_FileReadShared
 func weft_FileReadShared(p_fh uintptr, p_buf uintptr, p_count int, p_datatype uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_File_read_shared", &code)
-	return int32(cbinding.FileReadShared(cbinding.Handle(p_fh), p_buf, p_count, cbinding.Handle(p_datatype), p_status))
+	return int32(file.FileReadShared(abi.Handle(p_fh), p_buf, p_count, abi.Handle(p_datatype), p_status))
 }
 
 //export weft_FileSeek
 func weft_FileSeek(p_fh uintptr, p_offset int, p_whence int) (code int32) {
 	defer recovered("MPI_File_seek", &code)
-	return int32(cbinding.FileSeek(cbinding.Handle(p_fh), p_offset, p_whence))
+	return int32(file.FileSeek(abi.Handle(p_fh), p_offset, p_whence))
 }
 
 //export weft_FileSeekShared
 func weft_FileSeekShared(p_fh uintptr, p_offset int, p_whence int) (code int32) {
 	defer recovered("MPI_File_seek_shared", &code)
-	return int32(cbinding.FileSeekShared(cbinding.Handle(p_fh), p_offset, p_whence))
+	return int32(file.FileSeekShared(abi.Handle(p_fh), p_offset, p_whence))
 }
 
 //export weft_FileSetAtomicity
 func weft_FileSetAtomicity(p_fh uintptr, p_flag int) (code int32) {
 	defer recovered("MPI_File_set_atomicity", &code)
-	return int32(cbinding.FileSetAtomicity(cbinding.Handle(p_fh), p_flag))
+	return int32(file.FileSetAtomicity(abi.Handle(p_fh), p_flag))
 }
 
 //export weft_FileSetErrhandler
 func weft_FileSetErrhandler(p_file uintptr, p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_File_set_errhandler", &code)
-	return int32(cbinding.FileSetErrhandler(cbinding.Handle(p_file), cbinding.Handle(p_errhandler)))
+	return int32(environment.FileSetErrhandler(abi.Handle(p_file), abi.Handle(p_errhandler)))
 }
 
 //export weft_FileSetInfo
 func weft_FileSetInfo(p_fh uintptr, p_info uintptr) (code int32) {
 	defer recovered("MPI_File_set_info", &code)
-	return int32(cbinding.FileSetInfo(cbinding.Handle(p_fh), cbinding.Handle(p_info)))
+	return int32(file.FileSetInfo(abi.Handle(p_fh), abi.Handle(p_info)))
 }
 
 //export weft_FileSetSize
 func weft_FileSetSize(p_fh uintptr, p_size int) (code int32) {
 	defer recovered("MPI_File_set_size", &code)
-	return int32(cbinding.FileSetSize(cbinding.Handle(p_fh), p_size))
+	return int32(file.FileSetSize(abi.Handle(p_fh), p_size))
 }
 
 //export weft_FileSetView
 func weft_FileSetView(p_fh uintptr, p_disp int, p_etype uintptr, p_filetype uintptr, p_datarep uintptr, p_info uintptr) (code int32) {
 	defer recovered("MPI_File_set_view", &code)
-	return int32(cbinding.FileSetView(cbinding.Handle(p_fh), p_disp, cbinding.Handle(p_etype), cbinding.Handle(p_filetype), p_datarep, cbinding.Handle(p_info)))
+	return int32(file.FileSetView(abi.Handle(p_fh), p_disp, abi.Handle(p_etype), abi.Handle(p_filetype), p_datarep, abi.Handle(p_info)))
 }
 
 //export weft_FileSync
 func weft_FileSync(p_fh uintptr) (code int32) {
 	defer recovered("MPI_File_sync", &code)
-	return int32(cbinding.FileSync(cbinding.Handle(p_fh)))
+	return int32(file.FileSync(abi.Handle(p_fh)))
 }
 
 //export weft_FileWrite
 func weft_FileWrite(p_fh uintptr, p_buf uintptr, p_count int, p_datatype uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_File_write", &code)
-	return int32(cbinding.FileWrite(cbinding.Handle(p_fh), p_buf, p_count, cbinding.Handle(p_datatype), p_status))
+	return int32(file.FileWrite(abi.Handle(p_fh), p_buf, p_count, abi.Handle(p_datatype), p_status))
 }
 
 //export weft_FileWriteAll
 func weft_FileWriteAll(p_fh uintptr, p_buf uintptr, p_count int, p_datatype uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_File_write_all", &code)
-	return int32(cbinding.FileWriteAll(cbinding.Handle(p_fh), p_buf, p_count, cbinding.Handle(p_datatype), p_status))
+	return int32(file.FileWriteAll(abi.Handle(p_fh), p_buf, p_count, abi.Handle(p_datatype), p_status))
 }
 
 //export weft_FileWriteAllBegin
 func weft_FileWriteAllBegin(p_fh uintptr, p_buf uintptr, p_count int, p_datatype uintptr) (code int32) {
 	defer recovered("MPI_File_write_all_begin", &code)
-	return int32(cbinding.FileWriteAllBegin(cbinding.Handle(p_fh), p_buf, p_count, cbinding.Handle(p_datatype)))
+	return int32(file.FileWriteAllBegin(abi.Handle(p_fh), p_buf, p_count, abi.Handle(p_datatype)))
 }
 
 //export weft_FileWriteAllEnd
 func weft_FileWriteAllEnd(p_fh uintptr, p_buf uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_File_write_all_end", &code)
-	return int32(cbinding.FileWriteAllEnd(cbinding.Handle(p_fh), p_buf, p_status))
+	return int32(file.FileWriteAllEnd(abi.Handle(p_fh), p_buf, p_status))
 }
 
 //export weft_FileWriteAt
 func weft_FileWriteAt(p_fh uintptr, p_offset int, p_buf uintptr, p_count int, p_datatype uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_File_write_at", &code)
-	return int32(cbinding.FileWriteAt(cbinding.Handle(p_fh), p_offset, p_buf, p_count, cbinding.Handle(p_datatype), p_status))
+	return int32(file.FileWriteAt(abi.Handle(p_fh), p_offset, p_buf, p_count, abi.Handle(p_datatype), p_status))
 }
 
 //export weft_FileWriteAtAll
 func weft_FileWriteAtAll(p_fh uintptr, p_offset int, p_buf uintptr, p_count int, p_datatype uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_File_write_at_all", &code)
-	return int32(cbinding.FileWriteAtAll(cbinding.Handle(p_fh), p_offset, p_buf, p_count, cbinding.Handle(p_datatype), p_status))
+	return int32(file.FileWriteAtAll(abi.Handle(p_fh), p_offset, p_buf, p_count, abi.Handle(p_datatype), p_status))
 }
 
 //export weft_FileWriteAtAllBegin
 func weft_FileWriteAtAllBegin(p_fh uintptr, p_offset int, p_buf uintptr, p_count int, p_datatype uintptr) (code int32) {
 	defer recovered("MPI_File_write_at_all_begin", &code)
-	return int32(cbinding.FileWriteAtAllBegin(cbinding.Handle(p_fh), p_offset, p_buf, p_count, cbinding.Handle(p_datatype)))
+	return int32(file.FileWriteAtAllBegin(abi.Handle(p_fh), p_offset, p_buf, p_count, abi.Handle(p_datatype)))
 }
 
 //export weft_FileWriteAtAllEnd
 func weft_FileWriteAtAllEnd(p_fh uintptr, p_buf uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_File_write_at_all_end", &code)
-	return int32(cbinding.FileWriteAtAllEnd(cbinding.Handle(p_fh), p_buf, p_status))
+	return int32(file.FileWriteAtAllEnd(abi.Handle(p_fh), p_buf, p_status))
 }
 
 //export weft_FileWriteOrdered
 func weft_FileWriteOrdered(p_fh uintptr, p_buf uintptr, p_count int, p_datatype uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_File_write_ordered", &code)
-	return int32(cbinding.FileWriteOrdered(cbinding.Handle(p_fh), p_buf, p_count, cbinding.Handle(p_datatype), p_status))
+	return int32(file.FileWriteOrdered(abi.Handle(p_fh), p_buf, p_count, abi.Handle(p_datatype), p_status))
 }
 
 //export weft_FileWriteOrderedBegin
 func weft_FileWriteOrderedBegin(p_fh uintptr, p_buf uintptr, p_count int, p_datatype uintptr) (code int32) {
 	defer recovered("MPI_File_write_ordered_begin", &code)
-	return int32(cbinding.FileWriteOrderedBegin(cbinding.Handle(p_fh), p_buf, p_count, cbinding.Handle(p_datatype)))
+	return int32(file.FileWriteOrderedBegin(abi.Handle(p_fh), p_buf, p_count, abi.Handle(p_datatype)))
 }
 
 //export weft_FileWriteOrderedEnd
 func weft_FileWriteOrderedEnd(p_fh uintptr, p_buf uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_File_write_ordered_end", &code)
-	return int32(cbinding.FileWriteOrderedEnd(cbinding.Handle(p_fh), p_buf, p_status))
+	return int32(file.FileWriteOrderedEnd(abi.Handle(p_fh), p_buf, p_status))
 }
 
 //export weft_FileWriteShared
 func weft_FileWriteShared(p_fh uintptr, p_buf uintptr, p_count int, p_datatype uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_File_write_shared", &code)
-	return int32(cbinding.FileWriteShared(cbinding.Handle(p_fh), p_buf, p_count, cbinding.Handle(p_datatype), p_status))
+	return int32(file.FileWriteShared(abi.Handle(p_fh), p_buf, p_count, abi.Handle(p_datatype), p_status))
 }
 
 //export weft_RegisterDatarep
 func weft_RegisterDatarep(p_datarep uintptr, p_read_conversion_fn uintptr, p_write_conversion_fn uintptr, p_dtype_file_extent_fn uintptr, p_extra_state uintptr, large bool) (code int32) {
 	defer recovered("MPI_Register_datarep", &code)
-	return int32(cbinding.RegisterDatarep(p_datarep, p_read_conversion_fn, p_write_conversion_fn, p_dtype_file_extent_fn, p_extra_state, large))
+	return int32(file.RegisterDatarep(p_datarep, p_read_conversion_fn, p_write_conversion_fn, p_dtype_file_extent_fn, p_extra_state, large))
 }

@@ -6,412 +6,415 @@ package main
 
 import "C"
 
-import "github.com/weftstack/weft/mpi/internal/cbinding"
+import (
+	"github.com/weftstack/weft/mpi/internal/abi"
+	"github.com/weftstack/weft/mpi/internal/cbinding/pointtopoint"
+)
 
 //export weft_Bsend
 func weft_Bsend(p_buf uintptr, p_count int, p_datatype uintptr, p_dest int, p_tag int, p_comm uintptr) (code int32) {
 	defer recovered("MPI_Bsend", &code)
-	return int32(cbinding.Bsend(p_buf, p_count, cbinding.Handle(p_datatype), p_dest, p_tag, cbinding.Handle(p_comm)))
+	return int32(pointtopoint.Bsend(p_buf, p_count, abi.Handle(p_datatype), p_dest, p_tag, abi.Handle(p_comm)))
 }
 
 //export weft_BsendInit
 func weft_BsendInit(p_buf uintptr, p_count int, p_datatype uintptr, p_dest int, p_tag int, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Bsend_init", &code)
-	return int32(cbinding.BsendInit(p_buf, p_count, cbinding.Handle(p_datatype), p_dest, p_tag, cbinding.Handle(p_comm), p_request))
+	return int32(pointtopoint.BsendInit(p_buf, p_count, abi.Handle(p_datatype), p_dest, p_tag, abi.Handle(p_comm), p_request))
 }
 
 //export weft_BufferAttach
 func weft_BufferAttach(p_buffer uintptr, p_size int) (code int32) {
 	defer recovered("MPI_Buffer_attach", &code)
-	return int32(cbinding.BufferAttach(p_buffer, p_size))
+	return int32(pointtopoint.BufferAttach(p_buffer, p_size))
 }
 
 //export weft_BufferDetach
 func weft_BufferDetach(p_buffer_addr uintptr, p_size uintptr, large bool) (code int32) {
 	defer recovered("MPI_Buffer_detach", &code)
-	return int32(cbinding.BufferDetach(p_buffer_addr, p_size, large))
+	return int32(pointtopoint.BufferDetach(p_buffer_addr, p_size, large))
 }
 
 //export weft_BufferFlush
 func weft_BufferFlush() (code int32) {
 	defer recovered("MPI_Buffer_flush", &code)
-	return int32(cbinding.BufferFlush())
+	return int32(pointtopoint.BufferFlush())
 }
 
 //export weft_BufferIflush
 func weft_BufferIflush(p_request uintptr) (code int32) {
 	defer recovered("MPI_Buffer_iflush", &code)
-	return int32(cbinding.BufferIflush(p_request))
+	return int32(pointtopoint.BufferIflush(p_request))
 }
 
 //export weft_Cancel
 func weft_Cancel(p_request uintptr) (code int32) {
 	defer recovered("MPI_Cancel", &code)
-	return int32(cbinding.Cancel(p_request))
+	return int32(pointtopoint.Cancel(p_request))
 }
 
 //export weft_CommAttachBuffer
 func weft_CommAttachBuffer(p_comm uintptr, p_buffer uintptr, p_size int) (code int32) {
 	defer recovered("MPI_Comm_attach_buffer", &code)
-	return int32(cbinding.CommAttachBuffer(cbinding.Handle(p_comm), p_buffer, p_size))
+	return int32(pointtopoint.CommAttachBuffer(abi.Handle(p_comm), p_buffer, p_size))
 }
 
 //export weft_CommDetachBuffer
 func weft_CommDetachBuffer(p_comm uintptr, p_buffer_addr uintptr, p_size uintptr, large bool) (code int32) {
 	defer recovered("MPI_Comm_detach_buffer", &code)
-	return int32(cbinding.CommDetachBuffer(cbinding.Handle(p_comm), p_buffer_addr, p_size, large))
+	return int32(pointtopoint.CommDetachBuffer(abi.Handle(p_comm), p_buffer_addr, p_size, large))
 }
 
 //export weft_CommFlushBuffer
 func weft_CommFlushBuffer(p_comm uintptr) (code int32) {
 	defer recovered("MPI_Comm_flush_buffer", &code)
-	return int32(cbinding.CommFlushBuffer(cbinding.Handle(p_comm)))
+	return int32(pointtopoint.CommFlushBuffer(abi.Handle(p_comm)))
 }
 
 //export weft_CommIflushBuffer
 func weft_CommIflushBuffer(p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Comm_iflush_buffer", &code)
-	return int32(cbinding.CommIflushBuffer(cbinding.Handle(p_comm), p_request))
+	return int32(pointtopoint.CommIflushBuffer(abi.Handle(p_comm), p_request))
 }
 
 //export weft_GetCount
 func weft_GetCount(p_status uintptr, p_datatype uintptr, p_count uintptr, large bool) (code int32) {
 	defer recovered("MPI_Get_count", &code)
-	return int32(cbinding.GetCount(p_status, cbinding.Handle(p_datatype), p_count, large))
+	return int32(pointtopoint.GetCount(p_status, abi.Handle(p_datatype), p_count, large))
 }
 
 //export weft_GetElements
 func weft_GetElements(p_status uintptr, p_datatype uintptr, p_count uintptr, large bool) (code int32) {
 	defer recovered("MPI_Get_elements", &code)
-	return int32(cbinding.GetElements(p_status, cbinding.Handle(p_datatype), p_count, large))
+	return int32(pointtopoint.GetElements(p_status, abi.Handle(p_datatype), p_count, large))
 }
 
 //export weft_GetElementsX
 func weft_GetElementsX(p_status uintptr, p_datatype uintptr, p_count uintptr) (code int32) {
 	defer recovered("MPI_Get_elements_x", &code)
-	return int32(cbinding.GetElementsX(p_status, cbinding.Handle(p_datatype), p_count))
+	return int32(pointtopoint.GetElementsX(p_status, abi.Handle(p_datatype), p_count))
 }
 
 //export weft_GrequestComplete
 func weft_GrequestComplete(p_request uintptr) (code int32) {
 	defer recovered("MPI_Grequest_complete", &code)
-	return int32(cbinding.GrequestComplete(cbinding.Handle(p_request)))
+	return int32(pointtopoint.GrequestComplete(abi.Handle(p_request)))
 }
 
 //export weft_GrequestStart
 func weft_GrequestStart(p_query_fn uintptr, p_free_fn uintptr, p_cancel_fn uintptr, p_extra_state uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Grequest_start", &code)
-	return int32(cbinding.GrequestStart(p_query_fn, p_free_fn, p_cancel_fn, p_extra_state, p_request))
+	return int32(pointtopoint.GrequestStart(p_query_fn, p_free_fn, p_cancel_fn, p_extra_state, p_request))
 }
 
 //export weft_Ibsend
 func weft_Ibsend(p_buf uintptr, p_count int, p_datatype uintptr, p_dest int, p_tag int, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Ibsend", &code)
-	return int32(cbinding.Ibsend(p_buf, p_count, cbinding.Handle(p_datatype), p_dest, p_tag, cbinding.Handle(p_comm), p_request))
+	return int32(pointtopoint.Ibsend(p_buf, p_count, abi.Handle(p_datatype), p_dest, p_tag, abi.Handle(p_comm), p_request))
 }
 
 //export weft_Improbe
 func weft_Improbe(p_source int, p_tag int, p_comm uintptr, p_flag uintptr, p_message uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_Improbe", &code)
-	return int32(cbinding.Improbe(p_source, p_tag, cbinding.Handle(p_comm), p_flag, p_message, p_status))
+	return int32(pointtopoint.Improbe(p_source, p_tag, abi.Handle(p_comm), p_flag, p_message, p_status))
 }
 
 //export weft_Imrecv
 func weft_Imrecv(p_buf uintptr, p_count int, p_datatype uintptr, p_message uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Imrecv", &code)
-	return int32(cbinding.Imrecv(p_buf, p_count, cbinding.Handle(p_datatype), p_message, p_request))
+	return int32(pointtopoint.Imrecv(p_buf, p_count, abi.Handle(p_datatype), p_message, p_request))
 }
 
 //export weft_Iprobe
 func weft_Iprobe(p_source int, p_tag int, p_comm uintptr, p_flag uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_Iprobe", &code)
-	return int32(cbinding.Iprobe(p_source, p_tag, cbinding.Handle(p_comm), p_flag, p_status))
+	return int32(pointtopoint.Iprobe(p_source, p_tag, abi.Handle(p_comm), p_flag, p_status))
 }
 
 //export weft_Irecv
 func weft_Irecv(p_buf uintptr, p_count int, p_datatype uintptr, p_source int, p_tag int, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Irecv", &code)
-	return int32(cbinding.Irecv(p_buf, p_count, cbinding.Handle(p_datatype), p_source, p_tag, cbinding.Handle(p_comm), p_request))
+	return int32(pointtopoint.Irecv(p_buf, p_count, abi.Handle(p_datatype), p_source, p_tag, abi.Handle(p_comm), p_request))
 }
 
 //export weft_Irsend
 func weft_Irsend(p_buf uintptr, p_count int, p_datatype uintptr, p_dest int, p_tag int, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Irsend", &code)
-	return int32(cbinding.Irsend(p_buf, p_count, cbinding.Handle(p_datatype), p_dest, p_tag, cbinding.Handle(p_comm), p_request))
+	return int32(pointtopoint.Irsend(p_buf, p_count, abi.Handle(p_datatype), p_dest, p_tag, abi.Handle(p_comm), p_request))
 }
 
 //export weft_Isend
 func weft_Isend(p_buf uintptr, p_count int, p_datatype uintptr, p_dest int, p_tag int, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Isend", &code)
-	return int32(cbinding.Isend(p_buf, p_count, cbinding.Handle(p_datatype), p_dest, p_tag, cbinding.Handle(p_comm), p_request))
+	return int32(pointtopoint.Isend(p_buf, p_count, abi.Handle(p_datatype), p_dest, p_tag, abi.Handle(p_comm), p_request))
 }
 
 //export weft_Isendrecv
 func weft_Isendrecv(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_dest int, p_sendtag int, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_source int, p_recvtag int, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Isendrecv", &code)
-	return int32(cbinding.Isendrecv(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_dest, p_sendtag, p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), p_source, p_recvtag, cbinding.Handle(p_comm), p_request))
+	return int32(pointtopoint.Isendrecv(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_dest, p_sendtag, p_recvbuf, p_recvcount, abi.Handle(p_recvtype), p_source, p_recvtag, abi.Handle(p_comm), p_request))
 }
 
 //export weft_IsendrecvReplace
 func weft_IsendrecvReplace(p_buf uintptr, p_count int, p_datatype uintptr, p_dest int, p_sendtag int, p_source int, p_recvtag int, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Isendrecv_replace", &code)
-	return int32(cbinding.IsendrecvReplace(p_buf, p_count, cbinding.Handle(p_datatype), p_dest, p_sendtag, p_source, p_recvtag, cbinding.Handle(p_comm), p_request))
+	return int32(pointtopoint.IsendrecvReplace(p_buf, p_count, abi.Handle(p_datatype), p_dest, p_sendtag, p_source, p_recvtag, abi.Handle(p_comm), p_request))
 }
 
 //export weft_Issend
 func weft_Issend(p_buf uintptr, p_count int, p_datatype uintptr, p_dest int, p_tag int, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Issend", &code)
-	return int32(cbinding.Issend(p_buf, p_count, cbinding.Handle(p_datatype), p_dest, p_tag, cbinding.Handle(p_comm), p_request))
+	return int32(pointtopoint.Issend(p_buf, p_count, abi.Handle(p_datatype), p_dest, p_tag, abi.Handle(p_comm), p_request))
 }
 
 //export weft_Mprobe
 func weft_Mprobe(p_source int, p_tag int, p_comm uintptr, p_message uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_Mprobe", &code)
-	return int32(cbinding.Mprobe(p_source, p_tag, cbinding.Handle(p_comm), p_message, p_status))
+	return int32(pointtopoint.Mprobe(p_source, p_tag, abi.Handle(p_comm), p_message, p_status))
 }
 
 //export weft_Mrecv
 func weft_Mrecv(p_buf uintptr, p_count int, p_datatype uintptr, p_message uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_Mrecv", &code)
-	return int32(cbinding.Mrecv(p_buf, p_count, cbinding.Handle(p_datatype), p_message, p_status))
+	return int32(pointtopoint.Mrecv(p_buf, p_count, abi.Handle(p_datatype), p_message, p_status))
 }
 
 //export weft_Parrived
 func weft_Parrived(p_request uintptr, p_partition int, p_flag uintptr) (code int32) {
 	defer recovered("MPI_Parrived", &code)
-	return int32(cbinding.Parrived(cbinding.Handle(p_request), p_partition, p_flag))
+	return int32(pointtopoint.Parrived(abi.Handle(p_request), p_partition, p_flag))
 }
 
 //export weft_Pready
 func weft_Pready(p_partition int, p_request uintptr) (code int32) {
 	defer recovered("MPI_Pready", &code)
-	return int32(cbinding.Pready(p_partition, cbinding.Handle(p_request)))
+	return int32(pointtopoint.Pready(p_partition, abi.Handle(p_request)))
 }
 
 //export weft_PreadyList
 func weft_PreadyList(p_length int, p_array_of_partitions uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Pready_list", &code)
-	return int32(cbinding.PreadyList(p_length, p_array_of_partitions, cbinding.Handle(p_request)))
+	return int32(pointtopoint.PreadyList(p_length, p_array_of_partitions, abi.Handle(p_request)))
 }
 
 //export weft_PreadyRange
 func weft_PreadyRange(p_partition_low int, p_partition_high int, p_request uintptr) (code int32) {
 	defer recovered("MPI_Pready_range", &code)
-	return int32(cbinding.PreadyRange(p_partition_low, p_partition_high, cbinding.Handle(p_request)))
+	return int32(pointtopoint.PreadyRange(p_partition_low, p_partition_high, abi.Handle(p_request)))
 }
 
 //export weft_PrecvInit
 func weft_PrecvInit(p_buf uintptr, p_partitions int, p_count int, p_datatype uintptr, p_source int, p_tag int, p_comm uintptr, p_info uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Precv_init", &code)
-	return int32(cbinding.PrecvInit(p_buf, p_partitions, p_count, cbinding.Handle(p_datatype), p_source, p_tag, cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request))
+	return int32(pointtopoint.PrecvInit(p_buf, p_partitions, p_count, abi.Handle(p_datatype), p_source, p_tag, abi.Handle(p_comm), abi.Handle(p_info), p_request))
 }
 
 //export weft_PsendInit
 func weft_PsendInit(p_buf uintptr, p_partitions int, p_count int, p_datatype uintptr, p_dest int, p_tag int, p_comm uintptr, p_info uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Psend_init", &code)
-	return int32(cbinding.PsendInit(p_buf, p_partitions, p_count, cbinding.Handle(p_datatype), p_dest, p_tag, cbinding.Handle(p_comm), cbinding.Handle(p_info), p_request))
+	return int32(pointtopoint.PsendInit(p_buf, p_partitions, p_count, abi.Handle(p_datatype), p_dest, p_tag, abi.Handle(p_comm), abi.Handle(p_info), p_request))
 }
 
 //export weft_RequestFree
 func weft_RequestFree(p_request uintptr) (code int32) {
 	defer recovered("MPI_Request_free", &code)
-	return int32(cbinding.RequestFree(p_request))
+	return int32(pointtopoint.RequestFree(p_request))
 }
 
 //export weft_RequestGetStatus
 func weft_RequestGetStatus(p_request uintptr, p_flag uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_Request_get_status", &code)
-	return int32(cbinding.RequestGetStatus(cbinding.Handle(p_request), p_flag, p_status))
+	return int32(pointtopoint.RequestGetStatus(abi.Handle(p_request), p_flag, p_status))
 }
 
 //export weft_RequestGetStatusAll
 func weft_RequestGetStatusAll(p_count int, p_array_of_requests uintptr, p_flag uintptr, p_array_of_statuses uintptr) (code int32) {
 	defer recovered("MPI_Request_get_status_all", &code)
-	return int32(cbinding.RequestGetStatusAll(p_count, p_array_of_requests, p_flag, p_array_of_statuses))
+	return int32(pointtopoint.RequestGetStatusAll(p_count, p_array_of_requests, p_flag, p_array_of_statuses))
 }
 
 //export weft_RequestGetStatusAny
 func weft_RequestGetStatusAny(p_count int, p_array_of_requests uintptr, p_index uintptr, p_flag uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_Request_get_status_any", &code)
-	return int32(cbinding.RequestGetStatusAny(p_count, p_array_of_requests, p_index, p_flag, p_status))
+	return int32(pointtopoint.RequestGetStatusAny(p_count, p_array_of_requests, p_index, p_flag, p_status))
 }
 
 //export weft_RequestGetStatusSome
 func weft_RequestGetStatusSome(p_incount int, p_array_of_requests uintptr, p_outcount uintptr, p_array_of_indices uintptr, p_array_of_statuses uintptr) (code int32) {
 	defer recovered("MPI_Request_get_status_some", &code)
-	return int32(cbinding.RequestGetStatusSome(p_incount, p_array_of_requests, p_outcount, p_array_of_indices, p_array_of_statuses))
+	return int32(pointtopoint.RequestGetStatusSome(p_incount, p_array_of_requests, p_outcount, p_array_of_indices, p_array_of_statuses))
 }
 
 //export weft_Rsend
 func weft_Rsend(p_buf uintptr, p_count int, p_datatype uintptr, p_dest int, p_tag int, p_comm uintptr) (code int32) {
 	defer recovered("MPI_Rsend", &code)
-	return int32(cbinding.Rsend(p_buf, p_count, cbinding.Handle(p_datatype), p_dest, p_tag, cbinding.Handle(p_comm)))
+	return int32(pointtopoint.Rsend(p_buf, p_count, abi.Handle(p_datatype), p_dest, p_tag, abi.Handle(p_comm)))
 }
 
 //export weft_RsendInit
 func weft_RsendInit(p_buf uintptr, p_count int, p_datatype uintptr, p_dest int, p_tag int, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Rsend_init", &code)
-	return int32(cbinding.RsendInit(p_buf, p_count, cbinding.Handle(p_datatype), p_dest, p_tag, cbinding.Handle(p_comm), p_request))
+	return int32(pointtopoint.RsendInit(p_buf, p_count, abi.Handle(p_datatype), p_dest, p_tag, abi.Handle(p_comm), p_request))
 }
 
 //export weft_Sendrecv
 func weft_Sendrecv(p_sendbuf uintptr, p_sendcount int, p_sendtype uintptr, p_dest int, p_sendtag int, p_recvbuf uintptr, p_recvcount int, p_recvtype uintptr, p_source int, p_recvtag int, p_comm uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_Sendrecv", &code)
-	return int32(cbinding.Sendrecv(p_sendbuf, p_sendcount, cbinding.Handle(p_sendtype), p_dest, p_sendtag, p_recvbuf, p_recvcount, cbinding.Handle(p_recvtype), p_source, p_recvtag, cbinding.Handle(p_comm), p_status))
+	return int32(pointtopoint.Sendrecv(p_sendbuf, p_sendcount, abi.Handle(p_sendtype), p_dest, p_sendtag, p_recvbuf, p_recvcount, abi.Handle(p_recvtype), p_source, p_recvtag, abi.Handle(p_comm), p_status))
 }
 
 //export weft_SessionAttachBuffer
 func weft_SessionAttachBuffer(p_session uintptr, p_buffer uintptr, p_size int) (code int32) {
 	defer recovered("MPI_Session_attach_buffer", &code)
-	return int32(cbinding.SessionAttachBuffer(cbinding.Handle(p_session), p_buffer, p_size))
+	return int32(pointtopoint.SessionAttachBuffer(abi.Handle(p_session), p_buffer, p_size))
 }
 
 //export weft_SessionDetachBuffer
 func weft_SessionDetachBuffer(p_session uintptr, p_buffer_addr uintptr, p_size uintptr, large bool) (code int32) {
 	defer recovered("MPI_Session_detach_buffer", &code)
-	return int32(cbinding.SessionDetachBuffer(cbinding.Handle(p_session), p_buffer_addr, p_size, large))
+	return int32(pointtopoint.SessionDetachBuffer(abi.Handle(p_session), p_buffer_addr, p_size, large))
 }
 
 //export weft_SessionFlushBuffer
 func weft_SessionFlushBuffer(p_session uintptr) (code int32) {
 	defer recovered("MPI_Session_flush_buffer", &code)
-	return int32(cbinding.SessionFlushBuffer(cbinding.Handle(p_session)))
+	return int32(pointtopoint.SessionFlushBuffer(abi.Handle(p_session)))
 }
 
 //export weft_SessionIflushBuffer
 func weft_SessionIflushBuffer(p_session uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Session_iflush_buffer", &code)
-	return int32(cbinding.SessionIflushBuffer(cbinding.Handle(p_session), p_request))
+	return int32(pointtopoint.SessionIflushBuffer(abi.Handle(p_session), p_request))
 }
 
 //export weft_Ssend
 func weft_Ssend(p_buf uintptr, p_count int, p_datatype uintptr, p_dest int, p_tag int, p_comm uintptr) (code int32) {
 	defer recovered("MPI_Ssend", &code)
-	return int32(cbinding.Ssend(p_buf, p_count, cbinding.Handle(p_datatype), p_dest, p_tag, cbinding.Handle(p_comm)))
+	return int32(pointtopoint.Ssend(p_buf, p_count, abi.Handle(p_datatype), p_dest, p_tag, abi.Handle(p_comm)))
 }
 
 //export weft_SsendInit
 func weft_SsendInit(p_buf uintptr, p_count int, p_datatype uintptr, p_dest int, p_tag int, p_comm uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Ssend_init", &code)
-	return int32(cbinding.SsendInit(p_buf, p_count, cbinding.Handle(p_datatype), p_dest, p_tag, cbinding.Handle(p_comm), p_request))
+	return int32(pointtopoint.SsendInit(p_buf, p_count, abi.Handle(p_datatype), p_dest, p_tag, abi.Handle(p_comm), p_request))
 }
 
 //export weft_Start
 func weft_Start(p_request uintptr) (code int32) {
 	defer recovered("MPI_Start", &code)
-	return int32(cbinding.Start(p_request))
+	return int32(pointtopoint.Start(p_request))
 }
 
 //export weft_Startall
 func weft_Startall(p_count int, p_array_of_requests uintptr) (code int32) {
 	defer recovered("MPI_Startall", &code)
-	return int32(cbinding.Startall(p_count, p_array_of_requests))
+	return int32(pointtopoint.Startall(p_count, p_array_of_requests))
 }
 
 //export weft_StatusGetError
 func weft_StatusGetError(p_status uintptr, p_err uintptr) (code int32) {
 	defer recovered("MPI_Status_get_error", &code)
-	return int32(cbinding.StatusGetError(p_status, p_err))
+	return int32(pointtopoint.StatusGetError(p_status, p_err))
 }
 
 //export weft_StatusGetSource
 func weft_StatusGetSource(p_status uintptr, p_source uintptr) (code int32) {
 	defer recovered("MPI_Status_get_source", &code)
-	return int32(cbinding.StatusGetSource(p_status, p_source))
+	return int32(pointtopoint.StatusGetSource(p_status, p_source))
 }
 
 //export weft_StatusGetTag
 func weft_StatusGetTag(p_status uintptr, p_tag uintptr) (code int32) {
 	defer recovered("MPI_Status_get_tag", &code)
-	return int32(cbinding.StatusGetTag(p_status, p_tag))
+	return int32(pointtopoint.StatusGetTag(p_status, p_tag))
 }
 
 //export weft_StatusSetCancelled
 func weft_StatusSetCancelled(p_status uintptr, p_flag int) (code int32) {
 	defer recovered("MPI_Status_set_cancelled", &code)
-	return int32(cbinding.StatusSetCancelled(p_status, p_flag))
+	return int32(pointtopoint.StatusSetCancelled(p_status, p_flag))
 }
 
 //export weft_StatusSetElements
 func weft_StatusSetElements(p_status uintptr, p_datatype uintptr, p_count int) (code int32) {
 	defer recovered("MPI_Status_set_elements", &code)
-	return int32(cbinding.StatusSetElements(p_status, cbinding.Handle(p_datatype), p_count))
+	return int32(pointtopoint.StatusSetElements(p_status, abi.Handle(p_datatype), p_count))
 }
 
 //export weft_StatusSetElementsX
 func weft_StatusSetElementsX(p_status uintptr, p_datatype uintptr, p_count int) (code int32) {
 	defer recovered("MPI_Status_set_elements_x", &code)
-	return int32(cbinding.StatusSetElementsX(p_status, cbinding.Handle(p_datatype), p_count))
+	return int32(pointtopoint.StatusSetElementsX(p_status, abi.Handle(p_datatype), p_count))
 }
 
 //export weft_StatusSetError
 func weft_StatusSetError(p_status uintptr, p_err int) (code int32) {
 	defer recovered("MPI_Status_set_error", &code)
-	return int32(cbinding.StatusSetError(p_status, p_err))
+	return int32(pointtopoint.StatusSetError(p_status, p_err))
 }
 
 //export weft_StatusSetSource
 func weft_StatusSetSource(p_status uintptr, p_source int) (code int32) {
 	defer recovered("MPI_Status_set_source", &code)
-	return int32(cbinding.StatusSetSource(p_status, p_source))
+	return int32(pointtopoint.StatusSetSource(p_status, p_source))
 }
 
 //export weft_StatusSetTag
 func weft_StatusSetTag(p_status uintptr, p_tag int) (code int32) {
 	defer recovered("MPI_Status_set_tag", &code)
-	return int32(cbinding.StatusSetTag(p_status, p_tag))
+	return int32(pointtopoint.StatusSetTag(p_status, p_tag))
 }
 
 //export weft_Test
 func weft_Test(p_request uintptr, p_flag uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_Test", &code)
-	return int32(cbinding.Test(p_request, p_flag, p_status))
+	return int32(pointtopoint.Test(p_request, p_flag, p_status))
 }
 
 //export weft_TestCancelled
 func weft_TestCancelled(p_status uintptr, p_flag uintptr) (code int32) {
 	defer recovered("MPI_Test_cancelled", &code)
-	return int32(cbinding.TestCancelled(p_status, p_flag))
+	return int32(pointtopoint.TestCancelled(p_status, p_flag))
 }
 
 //export weft_Testall
 func weft_Testall(p_count int, p_array_of_requests uintptr, p_flag uintptr, p_array_of_statuses uintptr) (code int32) {
 	defer recovered("MPI_Testall", &code)
-	return int32(cbinding.Testall(p_count, p_array_of_requests, p_flag, p_array_of_statuses))
+	return int32(pointtopoint.Testall(p_count, p_array_of_requests, p_flag, p_array_of_statuses))
 }
 
 //export weft_Testany
 func weft_Testany(p_count int, p_array_of_requests uintptr, p_index uintptr, p_flag uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_Testany", &code)
-	return int32(cbinding.Testany(p_count, p_array_of_requests, p_index, p_flag, p_status))
+	return int32(pointtopoint.Testany(p_count, p_array_of_requests, p_index, p_flag, p_status))
 }
 
 //export weft_Testsome
 func weft_Testsome(p_incount int, p_array_of_requests uintptr, p_outcount uintptr, p_array_of_indices uintptr, p_array_of_statuses uintptr) (code int32) {
 	defer recovered("MPI_Testsome", &code)
-	return int32(cbinding.Testsome(p_incount, p_array_of_requests, p_outcount, p_array_of_indices, p_array_of_statuses))
+	return int32(pointtopoint.Testsome(p_incount, p_array_of_requests, p_outcount, p_array_of_indices, p_array_of_statuses))
 }
 
 //export weft_Wait
 func weft_Wait(p_request uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_Wait", &code)
-	return int32(cbinding.Wait(p_request, p_status))
+	return int32(pointtopoint.Wait(p_request, p_status))
 }
 
 //export weft_Waitall
 func weft_Waitall(p_count int, p_array_of_requests uintptr, p_array_of_statuses uintptr) (code int32) {
 	defer recovered("MPI_Waitall", &code)
-	return int32(cbinding.Waitall(p_count, p_array_of_requests, p_array_of_statuses))
+	return int32(pointtopoint.Waitall(p_count, p_array_of_requests, p_array_of_statuses))
 }
 
 //export weft_Waitany
 func weft_Waitany(p_count int, p_array_of_requests uintptr, p_index uintptr, p_status uintptr) (code int32) {
 	defer recovered("MPI_Waitany", &code)
-	return int32(cbinding.Waitany(p_count, p_array_of_requests, p_index, p_status))
+	return int32(pointtopoint.Waitany(p_count, p_array_of_requests, p_index, p_status))
 }
 
 //export weft_Waitsome
 func weft_Waitsome(p_incount int, p_array_of_requests uintptr, p_outcount uintptr, p_array_of_indices uintptr, p_array_of_statuses uintptr) (code int32) {
 	defer recovered("MPI_Waitsome", &code)
-	return int32(cbinding.Waitsome(p_incount, p_array_of_requests, p_outcount, p_array_of_indices, p_array_of_statuses))
+	return int32(pointtopoint.Waitsome(p_incount, p_array_of_requests, p_outcount, p_array_of_indices, p_array_of_statuses))
 }

@@ -6,310 +6,313 @@ package main
 
 import "C"
 
-import "github.com/weftstack/weft/mpi/internal/cbinding"
+import (
+	"github.com/weftstack/weft/mpi/internal/abi"
+	"github.com/weftstack/weft/mpi/internal/cbinding/tool"
+)
 
 //export weft_TCategoryChanged
 func weft_TCategoryChanged(p_update_number uintptr) (code int32) {
 	defer recovered("MPI_T_category_changed", &code)
-	return int32(cbinding.TCategoryChanged(p_update_number))
+	return int32(tool.TCategoryChanged(p_update_number))
 }
 
 //export weft_TCategoryGetCategories
 func weft_TCategoryGetCategories(p_cat_index int, p_len int, p_indices uintptr) (code int32) {
 	defer recovered("MPI_T_category_get_categories", &code)
-	return int32(cbinding.TCategoryGetCategories(p_cat_index, p_len, p_indices))
+	return int32(tool.TCategoryGetCategories(p_cat_index, p_len, p_indices))
 }
 
 //export weft_TCategoryGetCvars
 func weft_TCategoryGetCvars(p_cat_index int, p_len int, p_indices uintptr) (code int32) {
 	defer recovered("MPI_T_category_get_cvars", &code)
-	return int32(cbinding.TCategoryGetCvars(p_cat_index, p_len, p_indices))
+	return int32(tool.TCategoryGetCvars(p_cat_index, p_len, p_indices))
 }
 
 //export weft_TCategoryGetEvents
 func weft_TCategoryGetEvents(p_cat_index int, p_len int, p_indices uintptr) (code int32) {
 	defer recovered("MPI_T_category_get_events", &code)
-	return int32(cbinding.TCategoryGetEvents(p_cat_index, p_len, p_indices))
+	return int32(tool.TCategoryGetEvents(p_cat_index, p_len, p_indices))
 }
 
 //export weft_TCategoryGetIndex
 func weft_TCategoryGetIndex(p_name uintptr, p_cat_index uintptr) (code int32) {
 	defer recovered("MPI_T_category_get_index", &code)
-	return int32(cbinding.TCategoryGetIndex(p_name, p_cat_index))
+	return int32(tool.TCategoryGetIndex(p_name, p_cat_index))
 }
 
 //export weft_TCategoryGetInfo
 func weft_TCategoryGetInfo(p_cat_index int, p_name uintptr, p_name_len uintptr, p_desc uintptr, p_desc_len uintptr, p_num_cvars uintptr, p_num_pvars uintptr, p_num_categories uintptr) (code int32) {
 	defer recovered("MPI_T_category_get_info", &code)
-	return int32(cbinding.TCategoryGetInfo(p_cat_index, p_name, p_name_len, p_desc, p_desc_len, p_num_cvars, p_num_pvars, p_num_categories))
+	return int32(tool.TCategoryGetInfo(p_cat_index, p_name, p_name_len, p_desc, p_desc_len, p_num_cvars, p_num_pvars, p_num_categories))
 }
 
 //export weft_TCategoryGetNum
 func weft_TCategoryGetNum(p_num_cat uintptr) (code int32) {
 	defer recovered("MPI_T_category_get_num", &code)
-	return int32(cbinding.TCategoryGetNum(p_num_cat))
+	return int32(tool.TCategoryGetNum(p_num_cat))
 }
 
 //export weft_TCategoryGetNumEvents
 func weft_TCategoryGetNumEvents(p_cat_index int, p_num_events uintptr) (code int32) {
 	defer recovered("MPI_T_category_get_num_events", &code)
-	return int32(cbinding.TCategoryGetNumEvents(p_cat_index, p_num_events))
+	return int32(tool.TCategoryGetNumEvents(p_cat_index, p_num_events))
 }
 
 //export weft_TCategoryGetPvars
 func weft_TCategoryGetPvars(p_cat_index int, p_len int, p_indices uintptr) (code int32) {
 	defer recovered("MPI_T_category_get_pvars", &code)
-	return int32(cbinding.TCategoryGetPvars(p_cat_index, p_len, p_indices))
+	return int32(tool.TCategoryGetPvars(p_cat_index, p_len, p_indices))
 }
 
 //export weft_TCvarGetIndex
 func weft_TCvarGetIndex(p_name uintptr, p_cvar_index uintptr) (code int32) {
 	defer recovered("MPI_T_cvar_get_index", &code)
-	return int32(cbinding.TCvarGetIndex(p_name, p_cvar_index))
+	return int32(tool.TCvarGetIndex(p_name, p_cvar_index))
 }
 
 //export weft_TCvarGetInfo
 func weft_TCvarGetInfo(p_cvar_index int, p_name uintptr, p_name_len uintptr, p_verbosity uintptr, p_datatype uintptr, p_enumtype uintptr, p_desc uintptr, p_desc_len uintptr, p_bind uintptr, p_scope uintptr) (code int32) {
 	defer recovered("MPI_T_cvar_get_info", &code)
-	return int32(cbinding.TCvarGetInfo(p_cvar_index, p_name, p_name_len, p_verbosity, p_datatype, p_enumtype, p_desc, p_desc_len, p_bind, p_scope))
+	return int32(tool.TCvarGetInfo(p_cvar_index, p_name, p_name_len, p_verbosity, p_datatype, p_enumtype, p_desc, p_desc_len, p_bind, p_scope))
 }
 
 //export weft_TCvarGetNum
 func weft_TCvarGetNum(p_num_cvar uintptr) (code int32) {
 	defer recovered("MPI_T_cvar_get_num", &code)
-	return int32(cbinding.TCvarGetNum(p_num_cvar))
+	return int32(tool.TCvarGetNum(p_num_cvar))
 }
 
 //export weft_TCvarHandleAlloc
 func weft_TCvarHandleAlloc(p_cvar_index int, p_obj_handle uintptr, p_handle uintptr, p_count uintptr) (code int32) {
 	defer recovered("MPI_T_cvar_handle_alloc", &code)
-	return int32(cbinding.TCvarHandleAlloc(p_cvar_index, p_obj_handle, p_handle, p_count))
+	return int32(tool.TCvarHandleAlloc(p_cvar_index, p_obj_handle, p_handle, p_count))
 }
 
 //export weft_TCvarHandleFree
 func weft_TCvarHandleFree(p_handle uintptr) (code int32) {
 	defer recovered("MPI_T_cvar_handle_free", &code)
-	return int32(cbinding.TCvarHandleFree(p_handle))
+	return int32(tool.TCvarHandleFree(p_handle))
 }
 
 //export weft_TCvarRead
 func weft_TCvarRead(p_handle uintptr, p_buf uintptr) (code int32) {
 	defer recovered("MPI_T_cvar_read", &code)
-	return int32(cbinding.TCvarRead(cbinding.Handle(p_handle), p_buf))
+	return int32(tool.TCvarRead(abi.Handle(p_handle), p_buf))
 }
 
 //export weft_TCvarWrite
 func weft_TCvarWrite(p_handle uintptr, p_buf uintptr) (code int32) {
 	defer recovered("MPI_T_cvar_write", &code)
-	return int32(cbinding.TCvarWrite(cbinding.Handle(p_handle), p_buf))
+	return int32(tool.TCvarWrite(abi.Handle(p_handle), p_buf))
 }
 
 //export weft_TEnumGetInfo
 func weft_TEnumGetInfo(p_enumtype uintptr, p_num uintptr, p_name uintptr, p_name_len uintptr) (code int32) {
 	defer recovered("MPI_T_enum_get_info", &code)
-	return int32(cbinding.TEnumGetInfo(cbinding.Handle(p_enumtype), p_num, p_name, p_name_len))
+	return int32(tool.TEnumGetInfo(abi.Handle(p_enumtype), p_num, p_name, p_name_len))
 }
 
 //export weft_TEnumGetItem
 func weft_TEnumGetItem(p_enumtype uintptr, p_index int, p_value uintptr, p_name uintptr, p_name_len uintptr) (code int32) {
 	defer recovered("MPI_T_enum_get_item", &code)
-	return int32(cbinding.TEnumGetItem(cbinding.Handle(p_enumtype), p_index, p_value, p_name, p_name_len))
+	return int32(tool.TEnumGetItem(abi.Handle(p_enumtype), p_index, p_value, p_name, p_name_len))
 }
 
 //export weft_TEventCallbackGetInfo
 func weft_TEventCallbackGetInfo(p_event_registration uintptr, p_cb_safety int, p_info_used uintptr) (code int32) {
 	defer recovered("MPI_T_event_callback_get_info", &code)
-	return int32(cbinding.TEventCallbackGetInfo(cbinding.Handle(p_event_registration), p_cb_safety, p_info_used))
+	return int32(tool.TEventCallbackGetInfo(abi.Handle(p_event_registration), p_cb_safety, p_info_used))
 }
 
 //export weft_TEventCallbackSetInfo
 func weft_TEventCallbackSetInfo(p_event_registration uintptr, p_cb_safety int, p_info uintptr) (code int32) {
 	defer recovered("MPI_T_event_callback_set_info", &code)
-	return int32(cbinding.TEventCallbackSetInfo(cbinding.Handle(p_event_registration), p_cb_safety, cbinding.Handle(p_info)))
+	return int32(tool.TEventCallbackSetInfo(abi.Handle(p_event_registration), p_cb_safety, abi.Handle(p_info)))
 }
 
 //export weft_TEventCopy
 func weft_TEventCopy(p_event_instance uintptr, p_buffer uintptr) (code int32) {
 	defer recovered("MPI_T_event_copy", &code)
-	return int32(cbinding.TEventCopy(cbinding.Handle(p_event_instance), p_buffer))
+	return int32(tool.TEventCopy(abi.Handle(p_event_instance), p_buffer))
 }
 
 //export weft_TEventGetIndex
 func weft_TEventGetIndex(p_name uintptr, p_event_index uintptr) (code int32) {
 	defer recovered("MPI_T_event_get_index", &code)
-	return int32(cbinding.TEventGetIndex(p_name, p_event_index))
+	return int32(tool.TEventGetIndex(p_name, p_event_index))
 }
 
 //export weft_TEventGetInfo
 func weft_TEventGetInfo(p_event_index int, p_name uintptr, p_name_len uintptr, p_verbosity uintptr, p_array_of_datatypes uintptr, p_array_of_displacements uintptr, p_num_elements uintptr, p_enumtype uintptr, p_info uintptr, p_desc uintptr, p_desc_len uintptr, p_bind uintptr) (code int32) {
 	defer recovered("MPI_T_event_get_info", &code)
-	return int32(cbinding.TEventGetInfo(p_event_index, p_name, p_name_len, p_verbosity, p_array_of_datatypes, p_array_of_displacements, p_num_elements, p_enumtype, p_info, p_desc, p_desc_len, p_bind))
+	return int32(tool.TEventGetInfo(p_event_index, p_name, p_name_len, p_verbosity, p_array_of_datatypes, p_array_of_displacements, p_num_elements, p_enumtype, p_info, p_desc, p_desc_len, p_bind))
 }
 
 //export weft_TEventGetNum
 func weft_TEventGetNum(p_num_events uintptr) (code int32) {
 	defer recovered("MPI_T_event_get_num", &code)
-	return int32(cbinding.TEventGetNum(p_num_events))
+	return int32(tool.TEventGetNum(p_num_events))
 }
 
 //export weft_TEventGetSource
 func weft_TEventGetSource(p_event_instance uintptr, p_source_index uintptr) (code int32) {
 	defer recovered("MPI_T_event_get_source", &code)
-	return int32(cbinding.TEventGetSource(cbinding.Handle(p_event_instance), p_source_index))
+	return int32(tool.TEventGetSource(abi.Handle(p_event_instance), p_source_index))
 }
 
 //export weft_TEventGetTimestamp
 func weft_TEventGetTimestamp(p_event_instance uintptr, p_event_timestamp uintptr) (code int32) {
 	defer recovered("MPI_T_event_get_timestamp", &code)
-	return int32(cbinding.TEventGetTimestamp(cbinding.Handle(p_event_instance), p_event_timestamp))
+	return int32(tool.TEventGetTimestamp(abi.Handle(p_event_instance), p_event_timestamp))
 }
 
 //export weft_TEventHandleAlloc
 func weft_TEventHandleAlloc(p_event_index int, p_obj_handle uintptr, p_info uintptr, p_event_registration uintptr) (code int32) {
 	defer recovered("MPI_T_event_handle_alloc", &code)
-	return int32(cbinding.TEventHandleAlloc(p_event_index, p_obj_handle, cbinding.Handle(p_info), p_event_registration))
+	return int32(tool.TEventHandleAlloc(p_event_index, p_obj_handle, abi.Handle(p_info), p_event_registration))
 }
 
 //export weft_TEventHandleFree
 func weft_TEventHandleFree(p_event_registration uintptr, p_user_data uintptr, p_free_cb_function uintptr) (code int32) {
 	defer recovered("MPI_T_event_handle_free", &code)
-	return int32(cbinding.TEventHandleFree(cbinding.Handle(p_event_registration), p_user_data, p_free_cb_function))
+	return int32(tool.TEventHandleFree(abi.Handle(p_event_registration), p_user_data, p_free_cb_function))
 }
 
 //export weft_TEventHandleGetInfo
 func weft_TEventHandleGetInfo(p_event_registration uintptr, p_info_used uintptr) (code int32) {
 	defer recovered("MPI_T_event_handle_get_info", &code)
-	return int32(cbinding.TEventHandleGetInfo(cbinding.Handle(p_event_registration), p_info_used))
+	return int32(tool.TEventHandleGetInfo(abi.Handle(p_event_registration), p_info_used))
 }
 
 //export weft_TEventHandleSetInfo
 func weft_TEventHandleSetInfo(p_event_registration uintptr, p_info uintptr) (code int32) {
 	defer recovered("MPI_T_event_handle_set_info", &code)
-	return int32(cbinding.TEventHandleSetInfo(cbinding.Handle(p_event_registration), cbinding.Handle(p_info)))
+	return int32(tool.TEventHandleSetInfo(abi.Handle(p_event_registration), abi.Handle(p_info)))
 }
 
 //export weft_TEventRead
 func weft_TEventRead(p_event_instance uintptr, p_element_index int, p_buffer uintptr) (code int32) {
 	defer recovered("MPI_T_event_read", &code)
-	return int32(cbinding.TEventRead(cbinding.Handle(p_event_instance), p_element_index, p_buffer))
+	return int32(tool.TEventRead(abi.Handle(p_event_instance), p_element_index, p_buffer))
 }
 
 //export weft_TEventRegisterCallback
 func weft_TEventRegisterCallback(p_event_registration uintptr, p_cb_safety int, p_info uintptr, p_user_data uintptr, p_event_cb_function uintptr) (code int32) {
 	defer recovered("MPI_T_event_register_callback", &code)
-	return int32(cbinding.TEventRegisterCallback(cbinding.Handle(p_event_registration), p_cb_safety, cbinding.Handle(p_info), p_user_data, p_event_cb_function))
+	return int32(tool.TEventRegisterCallback(abi.Handle(p_event_registration), p_cb_safety, abi.Handle(p_info), p_user_data, p_event_cb_function))
 }
 
 //export weft_TEventSetDroppedHandler
 func weft_TEventSetDroppedHandler(p_event_registration uintptr, p_dropped_cb_function uintptr) (code int32) {
 	defer recovered("MPI_T_event_set_dropped_handler", &code)
-	return int32(cbinding.TEventSetDroppedHandler(cbinding.Handle(p_event_registration), p_dropped_cb_function))
+	return int32(tool.TEventSetDroppedHandler(abi.Handle(p_event_registration), p_dropped_cb_function))
 }
 
 //export weft_TFinalize
 func weft_TFinalize() (code int32) {
 	defer recovered("MPI_T_finalize", &code)
-	return int32(cbinding.TFinalize())
+	return int32(tool.TFinalize())
 }
 
 //export weft_TInitThread
 func weft_TInitThread(p_required int, p_provided uintptr) (code int32) {
 	defer recovered("MPI_T_init_thread", &code)
-	return int32(cbinding.TInitThread(p_required, p_provided))
+	return int32(tool.TInitThread(p_required, p_provided))
 }
 
 //export weft_TPvarGetIndex
 func weft_TPvarGetIndex(p_name uintptr, p_var_class int, p_pvar_index uintptr) (code int32) {
 	defer recovered("MPI_T_pvar_get_index", &code)
-	return int32(cbinding.TPvarGetIndex(p_name, p_var_class, p_pvar_index))
+	return int32(tool.TPvarGetIndex(p_name, p_var_class, p_pvar_index))
 }
 
 //export weft_TPvarGetInfo
 func weft_TPvarGetInfo(p_pvar_index int, p_name uintptr, p_name_len uintptr, p_verbosity uintptr, p_var_class uintptr, p_datatype uintptr, p_enumtype uintptr, p_desc uintptr, p_desc_len uintptr, p_bind uintptr, p_readonly uintptr, p_continuous uintptr, p_atomic uintptr) (code int32) {
 	defer recovered("MPI_T_pvar_get_info", &code)
-	return int32(cbinding.TPvarGetInfo(p_pvar_index, p_name, p_name_len, p_verbosity, p_var_class, p_datatype, p_enumtype, p_desc, p_desc_len, p_bind, p_readonly, p_continuous, p_atomic))
+	return int32(tool.TPvarGetInfo(p_pvar_index, p_name, p_name_len, p_verbosity, p_var_class, p_datatype, p_enumtype, p_desc, p_desc_len, p_bind, p_readonly, p_continuous, p_atomic))
 }
 
 //export weft_TPvarGetNum
 func weft_TPvarGetNum(p_num_pvar uintptr) (code int32) {
 	defer recovered("MPI_T_pvar_get_num", &code)
-	return int32(cbinding.TPvarGetNum(p_num_pvar))
+	return int32(tool.TPvarGetNum(p_num_pvar))
 }
 
 //export weft_TPvarHandleAlloc
 func weft_TPvarHandleAlloc(p_pe_session uintptr, p_pvar_index int, p_obj_handle uintptr, p_handle uintptr, p_count uintptr) (code int32) {
 	defer recovered("MPI_T_pvar_handle_alloc", &code)
-	return int32(cbinding.TPvarHandleAlloc(cbinding.Handle(p_pe_session), p_pvar_index, p_obj_handle, p_handle, p_count))
+	return int32(tool.TPvarHandleAlloc(abi.Handle(p_pe_session), p_pvar_index, p_obj_handle, p_handle, p_count))
 }
 
 //export weft_TPvarHandleFree
 func weft_TPvarHandleFree(p_pe_session uintptr, p_handle uintptr) (code int32) {
 	defer recovered("MPI_T_pvar_handle_free", &code)
-	return int32(cbinding.TPvarHandleFree(cbinding.Handle(p_pe_session), p_handle))
+	return int32(tool.TPvarHandleFree(abi.Handle(p_pe_session), p_handle))
 }
 
 //export weft_TPvarRead
 func weft_TPvarRead(p_pe_session uintptr, p_handle uintptr, p_buf uintptr) (code int32) {
 	defer recovered("MPI_T_pvar_read", &code)
-	return int32(cbinding.TPvarRead(cbinding.Handle(p_pe_session), cbinding.Handle(p_handle), p_buf))
+	return int32(tool.TPvarRead(abi.Handle(p_pe_session), abi.Handle(p_handle), p_buf))
 }
 
 //export weft_TPvarReadreset
 func weft_TPvarReadreset(p_pe_session uintptr, p_handle uintptr, p_buf uintptr) (code int32) {
 	defer recovered("MPI_T_pvar_readreset", &code)
-	return int32(cbinding.TPvarReadreset(cbinding.Handle(p_pe_session), cbinding.Handle(p_handle), p_buf))
+	return int32(tool.TPvarReadreset(abi.Handle(p_pe_session), abi.Handle(p_handle), p_buf))
 }
 
 //export weft_TPvarReset
 func weft_TPvarReset(p_pe_session uintptr, p_handle uintptr) (code int32) {
 	defer recovered("MPI_T_pvar_reset", &code)
-	return int32(cbinding.TPvarReset(cbinding.Handle(p_pe_session), cbinding.Handle(p_handle)))
+	return int32(tool.TPvarReset(abi.Handle(p_pe_session), abi.Handle(p_handle)))
 }
 
 //export weft_TPvarSessionCreate
 func weft_TPvarSessionCreate(p_pe_session uintptr) (code int32) {
 	defer recovered("MPI_T_pvar_session_create", &code)
-	return int32(cbinding.TPvarSessionCreate(p_pe_session))
+	return int32(tool.TPvarSessionCreate(p_pe_session))
 }
 
 //export weft_TPvarSessionFree
 func weft_TPvarSessionFree(p_pe_session uintptr) (code int32) {
 	defer recovered("MPI_T_pvar_session_free", &code)
-	return int32(cbinding.TPvarSessionFree(p_pe_session))
+	return int32(tool.TPvarSessionFree(p_pe_session))
 }
 
 //export weft_TPvarStart
 func weft_TPvarStart(p_pe_session uintptr, p_handle uintptr) (code int32) {
 	defer recovered("MPI_T_pvar_start", &code)
-	return int32(cbinding.TPvarStart(cbinding.Handle(p_pe_session), cbinding.Handle(p_handle)))
+	return int32(tool.TPvarStart(abi.Handle(p_pe_session), abi.Handle(p_handle)))
 }
 
 //export weft_TPvarStop
 func weft_TPvarStop(p_pe_session uintptr, p_handle uintptr) (code int32) {
 	defer recovered("MPI_T_pvar_stop", &code)
-	return int32(cbinding.TPvarStop(cbinding.Handle(p_pe_session), cbinding.Handle(p_handle)))
+	return int32(tool.TPvarStop(abi.Handle(p_pe_session), abi.Handle(p_handle)))
 }
 
 //export weft_TPvarWrite
 func weft_TPvarWrite(p_pe_session uintptr, p_handle uintptr, p_buf uintptr) (code int32) {
 	defer recovered("MPI_T_pvar_write", &code)
-	return int32(cbinding.TPvarWrite(cbinding.Handle(p_pe_session), cbinding.Handle(p_handle), p_buf))
+	return int32(tool.TPvarWrite(abi.Handle(p_pe_session), abi.Handle(p_handle), p_buf))
 }
 
 //export weft_TSourceGetInfo
 func weft_TSourceGetInfo(p_source_index int, p_name uintptr, p_name_len uintptr, p_desc uintptr, p_desc_len uintptr, p_ordering uintptr, p_ticks_per_second uintptr, p_max_ticks uintptr, p_info uintptr) (code int32) {
 	defer recovered("MPI_T_source_get_info", &code)
-	return int32(cbinding.TSourceGetInfo(p_source_index, p_name, p_name_len, p_desc, p_desc_len, p_ordering, p_ticks_per_second, p_max_ticks, p_info))
+	return int32(tool.TSourceGetInfo(p_source_index, p_name, p_name_len, p_desc, p_desc_len, p_ordering, p_ticks_per_second, p_max_ticks, p_info))
 }
 
 //export weft_TSourceGetNum
 func weft_TSourceGetNum(p_num_sources uintptr) (code int32) {
 	defer recovered("MPI_T_source_get_num", &code)
-	return int32(cbinding.TSourceGetNum(p_num_sources))
+	return int32(tool.TSourceGetNum(p_num_sources))
 }
 
 //export weft_TSourceGetTimestamp
 func weft_TSourceGetTimestamp(p_source_index int, p_timestamp uintptr) (code int32) {
 	defer recovered("MPI_T_source_get_timestamp", &code)
-	return int32(cbinding.TSourceGetTimestamp(p_source_index, p_timestamp))
+	return int32(tool.TSourceGetTimestamp(p_source_index, p_timestamp))
 }

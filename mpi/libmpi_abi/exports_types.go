@@ -6,250 +6,253 @@ package main
 
 import "C"
 
-import "github.com/weftstack/weft/mpi/internal/cbinding"
+import (
+	"github.com/weftstack/weft/mpi/internal/abi"
+	"github.com/weftstack/weft/mpi/internal/cbinding/datatype"
+)
 
 //export weft_GetAddress
 func weft_GetAddress(p_location uintptr, p_address uintptr) (code int32) {
 	defer recovered("MPI_Get_address", &code)
-	return int32(cbinding.GetAddress(p_location, p_address))
+	return int32(datatype.GetAddress(p_location, p_address))
 }
 
 //export weft_Pack
 func weft_Pack(p_inbuf uintptr, p_incount int, p_datatype uintptr, p_outbuf uintptr, p_outsize int, p_position uintptr, p_comm uintptr, large bool) (code int32) {
 	defer recovered("MPI_Pack", &code)
-	return int32(cbinding.Pack(p_inbuf, p_incount, cbinding.Handle(p_datatype), p_outbuf, p_outsize, p_position, cbinding.Handle(p_comm), large))
+	return int32(datatype.Pack(p_inbuf, p_incount, abi.Handle(p_datatype), p_outbuf, p_outsize, p_position, abi.Handle(p_comm), large))
 }
 
 //export weft_PackExternal
 func weft_PackExternal(p_datarep uintptr, p_inbuf uintptr, p_incount int, p_datatype uintptr, p_outbuf uintptr, p_outsize int, p_position uintptr) (code int32) {
 	defer recovered("MPI_Pack_external", &code)
-	return int32(cbinding.PackExternal(p_datarep, p_inbuf, p_incount, cbinding.Handle(p_datatype), p_outbuf, p_outsize, p_position))
+	return int32(datatype.PackExternal(p_datarep, p_inbuf, p_incount, abi.Handle(p_datatype), p_outbuf, p_outsize, p_position))
 }
 
 //export weft_PackExternalSize
 func weft_PackExternalSize(p_datarep uintptr, p_incount int, p_datatype uintptr, p_size uintptr) (code int32) {
 	defer recovered("MPI_Pack_external_size", &code)
-	return int32(cbinding.PackExternalSize(p_datarep, p_incount, cbinding.Handle(p_datatype), p_size))
+	return int32(datatype.PackExternalSize(p_datarep, p_incount, abi.Handle(p_datatype), p_size))
 }
 
 //export weft_PackSize
 func weft_PackSize(p_incount int, p_datatype uintptr, p_comm uintptr, p_size uintptr, large bool) (code int32) {
 	defer recovered("MPI_Pack_size", &code)
-	return int32(cbinding.PackSize(p_incount, cbinding.Handle(p_datatype), cbinding.Handle(p_comm), p_size, large))
+	return int32(datatype.PackSize(p_incount, abi.Handle(p_datatype), abi.Handle(p_comm), p_size, large))
 }
 
 //export weft_TypeCommit
 func weft_TypeCommit(p_datatype uintptr) (code int32) {
 	defer recovered("MPI_Type_commit", &code)
-	return int32(cbinding.TypeCommit(p_datatype))
+	return int32(datatype.TypeCommit(p_datatype))
 }
 
 //export weft_TypeContiguous
 func weft_TypeContiguous(p_count int, p_oldtype uintptr, p_newtype uintptr, large bool) (code int32) {
 	defer recovered("MPI_Type_contiguous", &code)
-	return int32(cbinding.TypeContiguous(p_count, cbinding.Handle(p_oldtype), p_newtype, large))
+	return int32(datatype.TypeContiguous(p_count, abi.Handle(p_oldtype), p_newtype, large))
 }
 
 //export weft_TypeCreateDarray
 func weft_TypeCreateDarray(p_size int, p_rank int, p_ndims int, p_array_of_gsizes uintptr, p_array_of_distribs uintptr, p_array_of_dargs uintptr, p_array_of_psizes uintptr, p_order int, p_oldtype uintptr, p_newtype uintptr, large bool) (code int32) {
 	defer recovered("MPI_Type_create_darray", &code)
-	return int32(cbinding.TypeCreateDarray(p_size, p_rank, p_ndims, p_array_of_gsizes, p_array_of_distribs, p_array_of_dargs, p_array_of_psizes, p_order, cbinding.Handle(p_oldtype), p_newtype, large))
+	return int32(datatype.TypeCreateDarray(p_size, p_rank, p_ndims, p_array_of_gsizes, p_array_of_distribs, p_array_of_dargs, p_array_of_psizes, p_order, abi.Handle(p_oldtype), p_newtype, large))
 }
 
 //export weft_TypeCreateF90Complex
 func weft_TypeCreateF90Complex(p_p int, p_r int, p_newtype uintptr) (code int32) {
 	defer recovered("MPI_Type_create_f90_complex", &code)
-	return int32(cbinding.TypeCreateF90Complex(p_p, p_r, p_newtype))
+	return int32(datatype.TypeCreateF90Complex(p_p, p_r, p_newtype))
 }
 
 //export weft_TypeCreateF90Integer
 func weft_TypeCreateF90Integer(p_r int, p_newtype uintptr) (code int32) {
 	defer recovered("MPI_Type_create_f90_integer", &code)
-	return int32(cbinding.TypeCreateF90Integer(p_r, p_newtype))
+	return int32(datatype.TypeCreateF90Integer(p_r, p_newtype))
 }
 
 //export weft_TypeCreateF90Real
 func weft_TypeCreateF90Real(p_p int, p_r int, p_newtype uintptr) (code int32) {
 	defer recovered("MPI_Type_create_f90_real", &code)
-	return int32(cbinding.TypeCreateF90Real(p_p, p_r, p_newtype))
+	return int32(datatype.TypeCreateF90Real(p_p, p_r, p_newtype))
 }
 
 //export weft_TypeCreateHindexed
 func weft_TypeCreateHindexed(p_count int, p_array_of_blocklengths uintptr, p_array_of_displacements uintptr, p_oldtype uintptr, p_newtype uintptr, large bool) (code int32) {
 	defer recovered("MPI_Type_create_hindexed", &code)
-	return int32(cbinding.TypeCreateHindexed(p_count, p_array_of_blocklengths, p_array_of_displacements, cbinding.Handle(p_oldtype), p_newtype, large))
+	return int32(datatype.TypeCreateHindexed(p_count, p_array_of_blocklengths, p_array_of_displacements, abi.Handle(p_oldtype), p_newtype, large))
 }
 
 //export weft_TypeCreateHindexedBlock
 func weft_TypeCreateHindexedBlock(p_count int, p_blocklength int, p_array_of_displacements uintptr, p_oldtype uintptr, p_newtype uintptr, large bool) (code int32) {
 	defer recovered("MPI_Type_create_hindexed_block", &code)
-	return int32(cbinding.TypeCreateHindexedBlock(p_count, p_blocklength, p_array_of_displacements, cbinding.Handle(p_oldtype), p_newtype, large))
+	return int32(datatype.TypeCreateHindexedBlock(p_count, p_blocklength, p_array_of_displacements, abi.Handle(p_oldtype), p_newtype, large))
 }
 
 //export weft_TypeCreateHvector
 func weft_TypeCreateHvector(p_count int, p_blocklength int, p_stride int, p_oldtype uintptr, p_newtype uintptr, large bool) (code int32) {
 	defer recovered("MPI_Type_create_hvector", &code)
-	return int32(cbinding.TypeCreateHvector(p_count, p_blocklength, p_stride, cbinding.Handle(p_oldtype), p_newtype, large))
+	return int32(datatype.TypeCreateHvector(p_count, p_blocklength, p_stride, abi.Handle(p_oldtype), p_newtype, large))
 }
 
 //export weft_TypeCreateIndexedBlock
 func weft_TypeCreateIndexedBlock(p_count int, p_blocklength int, p_array_of_displacements uintptr, p_oldtype uintptr, p_newtype uintptr, large bool) (code int32) {
 	defer recovered("MPI_Type_create_indexed_block", &code)
-	return int32(cbinding.TypeCreateIndexedBlock(p_count, p_blocklength, p_array_of_displacements, cbinding.Handle(p_oldtype), p_newtype, large))
+	return int32(datatype.TypeCreateIndexedBlock(p_count, p_blocklength, p_array_of_displacements, abi.Handle(p_oldtype), p_newtype, large))
 }
 
 //export weft_TypeCreateKeyval
 func weft_TypeCreateKeyval(p_type_copy_attr_fn uintptr, p_type_delete_attr_fn uintptr, p_type_keyval uintptr, p_extra_state uintptr) (code int32) {
 	defer recovered("MPI_Type_create_keyval", &code)
-	return int32(cbinding.TypeCreateKeyval(p_type_copy_attr_fn, p_type_delete_attr_fn, p_type_keyval, p_extra_state))
+	return int32(datatype.TypeCreateKeyval(p_type_copy_attr_fn, p_type_delete_attr_fn, p_type_keyval, p_extra_state))
 }
 
 //export weft_TypeCreateResized
 func weft_TypeCreateResized(p_oldtype uintptr, p_lb int, p_extent int, p_newtype uintptr, large bool) (code int32) {
 	defer recovered("MPI_Type_create_resized", &code)
-	return int32(cbinding.TypeCreateResized(cbinding.Handle(p_oldtype), p_lb, p_extent, p_newtype, large))
+	return int32(datatype.TypeCreateResized(abi.Handle(p_oldtype), p_lb, p_extent, p_newtype, large))
 }
 
 //export weft_TypeCreateStruct
 func weft_TypeCreateStruct(p_count int, p_array_of_blocklengths uintptr, p_array_of_displacements uintptr, p_array_of_types uintptr, p_newtype uintptr, large bool) (code int32) {
 	defer recovered("MPI_Type_create_struct", &code)
-	return int32(cbinding.TypeCreateStruct(p_count, p_array_of_blocklengths, p_array_of_displacements, p_array_of_types, p_newtype, large))
+	return int32(datatype.TypeCreateStruct(p_count, p_array_of_blocklengths, p_array_of_displacements, p_array_of_types, p_newtype, large))
 }
 
 //export weft_TypeCreateSubarray
 func weft_TypeCreateSubarray(p_ndims int, p_array_of_sizes uintptr, p_array_of_subsizes uintptr, p_array_of_starts uintptr, p_order int, p_oldtype uintptr, p_newtype uintptr, large bool) (code int32) {
 	defer recovered("MPI_Type_create_subarray", &code)
-	return int32(cbinding.TypeCreateSubarray(p_ndims, p_array_of_sizes, p_array_of_subsizes, p_array_of_starts, p_order, cbinding.Handle(p_oldtype), p_newtype, large))
+	return int32(datatype.TypeCreateSubarray(p_ndims, p_array_of_sizes, p_array_of_subsizes, p_array_of_starts, p_order, abi.Handle(p_oldtype), p_newtype, large))
 }
 
 //export weft_TypeDeleteAttr
 func weft_TypeDeleteAttr(p_datatype uintptr, p_type_keyval int) (code int32) {
 	defer recovered("MPI_Type_delete_attr", &code)
-	return int32(cbinding.TypeDeleteAttr(cbinding.Handle(p_datatype), p_type_keyval))
+	return int32(datatype.TypeDeleteAttr(abi.Handle(p_datatype), p_type_keyval))
 }
 
 //export weft_TypeDup
 func weft_TypeDup(p_oldtype uintptr, p_newtype uintptr) (code int32) {
 	defer recovered("MPI_Type_dup", &code)
-	return int32(cbinding.TypeDup(cbinding.Handle(p_oldtype), p_newtype))
+	return int32(datatype.TypeDup(abi.Handle(p_oldtype), p_newtype))
 }
 
 //export weft_TypeFree
 func weft_TypeFree(p_datatype uintptr) (code int32) {
 	defer recovered("MPI_Type_free", &code)
-	return int32(cbinding.TypeFree(p_datatype))
+	return int32(datatype.TypeFree(p_datatype))
 }
 
 //export weft_TypeFreeKeyval
 func weft_TypeFreeKeyval(p_type_keyval uintptr) (code int32) {
 	defer recovered("MPI_Type_free_keyval", &code)
-	return int32(cbinding.TypeFreeKeyval(p_type_keyval))
+	return int32(datatype.TypeFreeKeyval(p_type_keyval))
 }
 
 //export weft_TypeGetAttr
 func weft_TypeGetAttr(p_datatype uintptr, p_type_keyval int, p_attribute_val uintptr, p_flag uintptr) (code int32) {
 	defer recovered("MPI_Type_get_attr", &code)
-	return int32(cbinding.TypeGetAttr(cbinding.Handle(p_datatype), p_type_keyval, p_attribute_val, p_flag))
+	return int32(datatype.TypeGetAttr(abi.Handle(p_datatype), p_type_keyval, p_attribute_val, p_flag))
 }
 
 //export weft_TypeGetContents
 func weft_TypeGetContents(p_datatype uintptr, p_max_integers int, p_max_addresses int, p_max_large_counts int, p_max_datatypes int, p_array_of_integers uintptr, p_array_of_addresses uintptr, p_array_of_large_counts uintptr, p_array_of_datatypes uintptr) (code int32) {
 	defer recovered("MPI_Type_get_contents", &code)
-	return int32(cbinding.TypeGetContents(cbinding.Handle(p_datatype), p_max_integers, p_max_addresses, p_max_large_counts, p_max_datatypes, p_array_of_integers, p_array_of_addresses, p_array_of_large_counts, p_array_of_datatypes))
+	return int32(datatype.TypeGetContents(abi.Handle(p_datatype), p_max_integers, p_max_addresses, p_max_large_counts, p_max_datatypes, p_array_of_integers, p_array_of_addresses, p_array_of_large_counts, p_array_of_datatypes))
 }
 
 //export weft_TypeGetEnvelope
 func weft_TypeGetEnvelope(p_datatype uintptr, p_num_integers uintptr, p_num_addresses uintptr, p_num_large_counts uintptr, p_num_datatypes uintptr, p_combiner uintptr, large bool) (code int32) {
 	defer recovered("MPI_Type_get_envelope", &code)
-	return int32(cbinding.TypeGetEnvelope(cbinding.Handle(p_datatype), p_num_integers, p_num_addresses, p_num_large_counts, p_num_datatypes, p_combiner, large))
+	return int32(datatype.TypeGetEnvelope(abi.Handle(p_datatype), p_num_integers, p_num_addresses, p_num_large_counts, p_num_datatypes, p_combiner, large))
 }
 
 //export weft_TypeGetExtent
 func weft_TypeGetExtent(p_datatype uintptr, p_lb uintptr, p_extent uintptr) (code int32) {
 	defer recovered("MPI_Type_get_extent", &code)
-	return int32(cbinding.TypeGetExtent(cbinding.Handle(p_datatype), p_lb, p_extent))
+	return int32(datatype.TypeGetExtent(abi.Handle(p_datatype), p_lb, p_extent))
 }
 
 //export weft_TypeGetExtentX
 func weft_TypeGetExtentX(p_datatype uintptr, p_lb uintptr, p_extent uintptr) (code int32) {
 	defer recovered("MPI_Type_get_extent_x", &code)
-	return int32(cbinding.TypeGetExtentX(cbinding.Handle(p_datatype), p_lb, p_extent))
+	return int32(datatype.TypeGetExtentX(abi.Handle(p_datatype), p_lb, p_extent))
 }
 
 //export weft_TypeGetName
 func weft_TypeGetName(p_datatype uintptr, p_type_name uintptr, p_resultlen uintptr) (code int32) {
 	defer recovered("MPI_Type_get_name", &code)
-	return int32(cbinding.TypeGetName(cbinding.Handle(p_datatype), p_type_name, p_resultlen))
+	return int32(datatype.TypeGetName(abi.Handle(p_datatype), p_type_name, p_resultlen))
 }
 
 //export weft_TypeGetTrueExtent
 func weft_TypeGetTrueExtent(p_datatype uintptr, p_true_lb uintptr, p_true_extent uintptr) (code int32) {
 	defer recovered("MPI_Type_get_true_extent", &code)
-	return int32(cbinding.TypeGetTrueExtent(cbinding.Handle(p_datatype), p_true_lb, p_true_extent))
+	return int32(datatype.TypeGetTrueExtent(abi.Handle(p_datatype), p_true_lb, p_true_extent))
 }
 
 //export weft_TypeGetTrueExtentX
 func weft_TypeGetTrueExtentX(p_datatype uintptr, p_true_lb uintptr, p_true_extent uintptr) (code int32) {
 	defer recovered("MPI_Type_get_true_extent_x", &code)
-	return int32(cbinding.TypeGetTrueExtentX(cbinding.Handle(p_datatype), p_true_lb, p_true_extent))
+	return int32(datatype.TypeGetTrueExtentX(abi.Handle(p_datatype), p_true_lb, p_true_extent))
 }
 
 //export weft_TypeGetValueIndex
 func weft_TypeGetValueIndex(p_value_type uintptr, p_index_type uintptr, p_pair_type uintptr) (code int32) {
 	defer recovered("MPI_Type_get_value_index", &code)
-	return int32(cbinding.TypeGetValueIndex(cbinding.Handle(p_value_type), cbinding.Handle(p_index_type), p_pair_type))
+	return int32(datatype.TypeGetValueIndex(abi.Handle(p_value_type), abi.Handle(p_index_type), p_pair_type))
 }
 
 //export weft_TypeIndexed
 func weft_TypeIndexed(p_count int, p_array_of_blocklengths uintptr, p_array_of_displacements uintptr, p_oldtype uintptr, p_newtype uintptr, large bool) (code int32) {
 	defer recovered("MPI_Type_indexed", &code)
-	return int32(cbinding.TypeIndexed(p_count, p_array_of_blocklengths, p_array_of_displacements, cbinding.Handle(p_oldtype), p_newtype, large))
+	return int32(datatype.TypeIndexed(p_count, p_array_of_blocklengths, p_array_of_displacements, abi.Handle(p_oldtype), p_newtype, large))
 }
 
 //export weft_TypeMatchSize
 func weft_TypeMatchSize(p_typeclass int, p_size int, p_datatype uintptr) (code int32) {
 	defer recovered("MPI_Type_match_size", &code)
-	return int32(cbinding.TypeMatchSize(p_typeclass, p_size, p_datatype))
+	return int32(datatype.TypeMatchSize(p_typeclass, p_size, p_datatype))
 }
 
 //export weft_TypeSetAttr
 func weft_TypeSetAttr(p_datatype uintptr, p_type_keyval int, p_attribute_val uintptr) (code int32) {
 	defer recovered("MPI_Type_set_attr", &code)
-	return int32(cbinding.TypeSetAttr(cbinding.Handle(p_datatype), p_type_keyval, p_attribute_val))
+	return int32(datatype.TypeSetAttr(abi.Handle(p_datatype), p_type_keyval, p_attribute_val))
 }
 
 //export weft_TypeSetName
 func weft_TypeSetName(p_datatype uintptr, p_type_name uintptr) (code int32) {
 	defer recovered("MPI_Type_set_name", &code)
-	return int32(cbinding.TypeSetName(cbinding.Handle(p_datatype), p_type_name))
+	return int32(datatype.TypeSetName(abi.Handle(p_datatype), p_type_name))
 }
 
 //export weft_TypeSize
 func weft_TypeSize(p_datatype uintptr, p_size uintptr, large bool) (code int32) {
 	defer recovered("MPI_Type_size", &code)
-	return int32(cbinding.TypeSize(cbinding.Handle(p_datatype), p_size, large))
+	return int32(datatype.TypeSize(abi.Handle(p_datatype), p_size, large))
 }
 
 //export weft_TypeSizeX
 func weft_TypeSizeX(p_datatype uintptr, p_size uintptr) (code int32) {
 	defer recovered("MPI_Type_size_x", &code)
-	return int32(cbinding.TypeSizeX(cbinding.Handle(p_datatype), p_size))
+	return int32(datatype.TypeSizeX(abi.Handle(p_datatype), p_size))
 }
 
 //export weft_TypeVector
 func weft_TypeVector(p_count int, p_blocklength int, p_stride int, p_oldtype uintptr, p_newtype uintptr, large bool) (code int32) {
 	defer recovered("MPI_Type_vector", &code)
-	return int32(cbinding.TypeVector(p_count, p_blocklength, p_stride, cbinding.Handle(p_oldtype), p_newtype, large))
+	return int32(datatype.TypeVector(p_count, p_blocklength, p_stride, abi.Handle(p_oldtype), p_newtype, large))
 }
 
 //export weft_Unpack
 func weft_Unpack(p_inbuf uintptr, p_insize int, p_position uintptr, p_outbuf uintptr, p_outcount int, p_datatype uintptr, p_comm uintptr, large bool) (code int32) {
 	defer recovered("MPI_Unpack", &code)
-	return int32(cbinding.Unpack(p_inbuf, p_insize, p_position, p_outbuf, p_outcount, cbinding.Handle(p_datatype), cbinding.Handle(p_comm), large))
+	return int32(datatype.Unpack(p_inbuf, p_insize, p_position, p_outbuf, p_outcount, abi.Handle(p_datatype), abi.Handle(p_comm), large))
 }
 
 //export weft_UnpackExternal
 func weft_UnpackExternal(p_datarep uintptr, p_inbuf uintptr, p_insize int, p_position uintptr, p_outbuf uintptr, p_outcount int, p_datatype uintptr) (code int32) {
 	defer recovered("MPI_Unpack_external", &code)
-	return int32(cbinding.UnpackExternal(p_datarep, p_inbuf, p_insize, p_position, p_outbuf, p_outcount, cbinding.Handle(p_datatype)))
+	return int32(datatype.UnpackExternal(p_datarep, p_inbuf, p_insize, p_position, p_outbuf, p_outcount, abi.Handle(p_datatype)))
 }

@@ -6,286 +6,290 @@ package main
 
 import "C"
 
-import "github.com/weftstack/weft/mpi/internal/cbinding"
+import (
+	"github.com/weftstack/weft/mpi/internal/abi"
+	"github.com/weftstack/weft/mpi/internal/cbinding/environment"
+	"github.com/weftstack/weft/mpi/internal/cbinding/onesided"
+)
 
 //export weft_Accumulate
 func weft_Accumulate(p_origin_addr uintptr, p_origin_count int, p_origin_datatype uintptr, p_target_rank int, p_target_disp int, p_target_count int, p_target_datatype uintptr, p_op uintptr, p_win uintptr) (code int32) {
 	defer recovered("MPI_Accumulate", &code)
-	return int32(cbinding.Accumulate(p_origin_addr, p_origin_count, cbinding.Handle(p_origin_datatype), p_target_rank, p_target_disp, p_target_count, cbinding.Handle(p_target_datatype), cbinding.Handle(p_op), cbinding.Handle(p_win)))
+	return int32(onesided.Accumulate(p_origin_addr, p_origin_count, abi.Handle(p_origin_datatype), p_target_rank, p_target_disp, p_target_count, abi.Handle(p_target_datatype), abi.Handle(p_op), abi.Handle(p_win)))
 }
 
 //export weft_CompareAndSwap
 func weft_CompareAndSwap(p_origin_addr uintptr, p_compare_addr uintptr, p_result_addr uintptr, p_datatype uintptr, p_target_rank int, p_target_disp int, p_win uintptr) (code int32) {
 	defer recovered("MPI_Compare_and_swap", &code)
-	return int32(cbinding.CompareAndSwap(p_origin_addr, p_compare_addr, p_result_addr, cbinding.Handle(p_datatype), p_target_rank, p_target_disp, cbinding.Handle(p_win)))
+	return int32(onesided.CompareAndSwap(p_origin_addr, p_compare_addr, p_result_addr, abi.Handle(p_datatype), p_target_rank, p_target_disp, abi.Handle(p_win)))
 }
 
 //export weft_FetchAndOp
 func weft_FetchAndOp(p_origin_addr uintptr, p_result_addr uintptr, p_datatype uintptr, p_target_rank int, p_target_disp int, p_op uintptr, p_win uintptr) (code int32) {
 	defer recovered("MPI_Fetch_and_op", &code)
-	return int32(cbinding.FetchAndOp(p_origin_addr, p_result_addr, cbinding.Handle(p_datatype), p_target_rank, p_target_disp, cbinding.Handle(p_op), cbinding.Handle(p_win)))
+	return int32(onesided.FetchAndOp(p_origin_addr, p_result_addr, abi.Handle(p_datatype), p_target_rank, p_target_disp, abi.Handle(p_op), abi.Handle(p_win)))
 }
 
 //export weft_Get
 func weft_Get(p_origin_addr uintptr, p_origin_count int, p_origin_datatype uintptr, p_target_rank int, p_target_disp int, p_target_count int, p_target_datatype uintptr, p_win uintptr) (code int32) {
 	defer recovered("MPI_Get", &code)
-	return int32(cbinding.Get(p_origin_addr, p_origin_count, cbinding.Handle(p_origin_datatype), p_target_rank, p_target_disp, p_target_count, cbinding.Handle(p_target_datatype), cbinding.Handle(p_win)))
+	return int32(onesided.Get(p_origin_addr, p_origin_count, abi.Handle(p_origin_datatype), p_target_rank, p_target_disp, p_target_count, abi.Handle(p_target_datatype), abi.Handle(p_win)))
 }
 
 //export weft_GetAccumulate
 func weft_GetAccumulate(p_origin_addr uintptr, p_origin_count int, p_origin_datatype uintptr, p_result_addr uintptr, p_result_count int, p_result_datatype uintptr, p_target_rank int, p_target_disp int, p_target_count int, p_target_datatype uintptr, p_op uintptr, p_win uintptr) (code int32) {
 	defer recovered("MPI_Get_accumulate", &code)
-	return int32(cbinding.GetAccumulate(p_origin_addr, p_origin_count, cbinding.Handle(p_origin_datatype), p_result_addr, p_result_count, cbinding.Handle(p_result_datatype), p_target_rank, p_target_disp, p_target_count, cbinding.Handle(p_target_datatype), cbinding.Handle(p_op), cbinding.Handle(p_win)))
+	return int32(onesided.GetAccumulate(p_origin_addr, p_origin_count, abi.Handle(p_origin_datatype), p_result_addr, p_result_count, abi.Handle(p_result_datatype), p_target_rank, p_target_disp, p_target_count, abi.Handle(p_target_datatype), abi.Handle(p_op), abi.Handle(p_win)))
 }
 
 //export weft_Put
 func weft_Put(p_origin_addr uintptr, p_origin_count int, p_origin_datatype uintptr, p_target_rank int, p_target_disp int, p_target_count int, p_target_datatype uintptr, p_win uintptr) (code int32) {
 	defer recovered("MPI_Put", &code)
-	return int32(cbinding.Put(p_origin_addr, p_origin_count, cbinding.Handle(p_origin_datatype), p_target_rank, p_target_disp, p_target_count, cbinding.Handle(p_target_datatype), cbinding.Handle(p_win)))
+	return int32(onesided.Put(p_origin_addr, p_origin_count, abi.Handle(p_origin_datatype), p_target_rank, p_target_disp, p_target_count, abi.Handle(p_target_datatype), abi.Handle(p_win)))
 }
 
 //export weft_Raccumulate
 func weft_Raccumulate(p_origin_addr uintptr, p_origin_count int, p_origin_datatype uintptr, p_target_rank int, p_target_disp int, p_target_count int, p_target_datatype uintptr, p_op uintptr, p_win uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Raccumulate", &code)
-	return int32(cbinding.Raccumulate(p_origin_addr, p_origin_count, cbinding.Handle(p_origin_datatype), p_target_rank, p_target_disp, p_target_count, cbinding.Handle(p_target_datatype), cbinding.Handle(p_op), cbinding.Handle(p_win), p_request))
+	return int32(onesided.Raccumulate(p_origin_addr, p_origin_count, abi.Handle(p_origin_datatype), p_target_rank, p_target_disp, p_target_count, abi.Handle(p_target_datatype), abi.Handle(p_op), abi.Handle(p_win), p_request))
 }
 
 //export weft_Rget
 func weft_Rget(p_origin_addr uintptr, p_origin_count int, p_origin_datatype uintptr, p_target_rank int, p_target_disp int, p_target_count int, p_target_datatype uintptr, p_win uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Rget", &code)
-	return int32(cbinding.Rget(p_origin_addr, p_origin_count, cbinding.Handle(p_origin_datatype), p_target_rank, p_target_disp, p_target_count, cbinding.Handle(p_target_datatype), cbinding.Handle(p_win), p_request))
+	return int32(onesided.Rget(p_origin_addr, p_origin_count, abi.Handle(p_origin_datatype), p_target_rank, p_target_disp, p_target_count, abi.Handle(p_target_datatype), abi.Handle(p_win), p_request))
 }
 
 //export weft_RgetAccumulate
 func weft_RgetAccumulate(p_origin_addr uintptr, p_origin_count int, p_origin_datatype uintptr, p_result_addr uintptr, p_result_count int, p_result_datatype uintptr, p_target_rank int, p_target_disp int, p_target_count int, p_target_datatype uintptr, p_op uintptr, p_win uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Rget_accumulate", &code)
-	return int32(cbinding.RgetAccumulate(p_origin_addr, p_origin_count, cbinding.Handle(p_origin_datatype), p_result_addr, p_result_count, cbinding.Handle(p_result_datatype), p_target_rank, p_target_disp, p_target_count, cbinding.Handle(p_target_datatype), cbinding.Handle(p_op), cbinding.Handle(p_win), p_request))
+	return int32(onesided.RgetAccumulate(p_origin_addr, p_origin_count, abi.Handle(p_origin_datatype), p_result_addr, p_result_count, abi.Handle(p_result_datatype), p_target_rank, p_target_disp, p_target_count, abi.Handle(p_target_datatype), abi.Handle(p_op), abi.Handle(p_win), p_request))
 }
 
 //export weft_Rput
 func weft_Rput(p_origin_addr uintptr, p_origin_count int, p_origin_datatype uintptr, p_target_rank int, p_target_disp int, p_target_count int, p_target_datatype uintptr, p_win uintptr, p_request uintptr) (code int32) {
 	defer recovered("MPI_Rput", &code)
-	return int32(cbinding.Rput(p_origin_addr, p_origin_count, cbinding.Handle(p_origin_datatype), p_target_rank, p_target_disp, p_target_count, cbinding.Handle(p_target_datatype), cbinding.Handle(p_win), p_request))
+	return int32(onesided.Rput(p_origin_addr, p_origin_count, abi.Handle(p_origin_datatype), p_target_rank, p_target_disp, p_target_count, abi.Handle(p_target_datatype), abi.Handle(p_win), p_request))
 }
 
 //export weft_WinAllocate
 func weft_WinAllocate(p_size int, p_disp_unit int, p_info uintptr, p_comm uintptr, p_baseptr uintptr, p_win uintptr) (code int32) {
 	defer recovered("MPI_Win_allocate", &code)
-	return int32(cbinding.WinAllocate(p_size, p_disp_unit, cbinding.Handle(p_info), cbinding.Handle(p_comm), p_baseptr, p_win))
+	return int32(onesided.WinAllocate(p_size, p_disp_unit, abi.Handle(p_info), abi.Handle(p_comm), p_baseptr, p_win))
 }
 
 //export weft_WinAllocateShared
 func weft_WinAllocateShared(p_size int, p_disp_unit int, p_info uintptr, p_comm uintptr, p_baseptr uintptr, p_win uintptr) (code int32) {
 	defer recovered("MPI_Win_allocate_shared", &code)
-	return int32(cbinding.WinAllocateShared(p_size, p_disp_unit, cbinding.Handle(p_info), cbinding.Handle(p_comm), p_baseptr, p_win))
+	return int32(onesided.WinAllocateShared(p_size, p_disp_unit, abi.Handle(p_info), abi.Handle(p_comm), p_baseptr, p_win))
 }
 
 //export weft_WinAttach
 func weft_WinAttach(p_win uintptr, p_base uintptr, p_size int) (code int32) {
 	defer recovered("MPI_Win_attach", &code)
-	return int32(cbinding.WinAttach(cbinding.Handle(p_win), p_base, p_size))
+	return int32(onesided.WinAttach(abi.Handle(p_win), p_base, p_size))
 }
 
 //export weft_WinCallErrhandler
 func weft_WinCallErrhandler(p_win uintptr, p_errorcode int) (code int32) {
 	defer recovered("MPI_Win_call_errhandler", &code)
-	return int32(cbinding.WinCallErrhandler(cbinding.Handle(p_win), p_errorcode))
+	return int32(environment.WinCallErrhandler(abi.Handle(p_win), p_errorcode))
 }
 
 //export weft_WinComplete
 func weft_WinComplete(p_win uintptr) (code int32) {
 	defer recovered("MPI_Win_complete", &code)
-	return int32(cbinding.WinComplete(cbinding.Handle(p_win)))
+	return int32(onesided.WinComplete(abi.Handle(p_win)))
 }
 
 //export weft_WinCreate
 func weft_WinCreate(p_base uintptr, p_size int, p_disp_unit int, p_info uintptr, p_comm uintptr, p_win uintptr) (code int32) {
 	defer recovered("MPI_Win_create", &code)
-	return int32(cbinding.WinCreate(p_base, p_size, p_disp_unit, cbinding.Handle(p_info), cbinding.Handle(p_comm), p_win))
+	return int32(onesided.WinCreate(p_base, p_size, p_disp_unit, abi.Handle(p_info), abi.Handle(p_comm), p_win))
 }
 
 //export weft_WinCreateDynamic
 func weft_WinCreateDynamic(p_info uintptr, p_comm uintptr, p_win uintptr) (code int32) {
 	defer recovered("MPI_Win_create_dynamic", &code)
-	return int32(cbinding.WinCreateDynamic(cbinding.Handle(p_info), cbinding.Handle(p_comm), p_win))
+	return int32(onesided.WinCreateDynamic(abi.Handle(p_info), abi.Handle(p_comm), p_win))
 }
 
 //export weft_WinCreateErrhandler
 func weft_WinCreateErrhandler(p_win_errhandler_fn uintptr, p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_Win_create_errhandler", &code)
-	return int32(cbinding.WinCreateErrhandler(p_win_errhandler_fn, p_errhandler))
+	return int32(environment.WinCreateErrhandler(p_win_errhandler_fn, p_errhandler))
 }
 
 //export weft_WinCreateKeyval
 func weft_WinCreateKeyval(p_win_copy_attr_fn uintptr, p_win_delete_attr_fn uintptr, p_win_keyval uintptr, p_extra_state uintptr) (code int32) {
 	defer recovered("MPI_Win_create_keyval", &code)
-	return int32(cbinding.WinCreateKeyval(p_win_copy_attr_fn, p_win_delete_attr_fn, p_win_keyval, p_extra_state))
+	return int32(onesided.WinCreateKeyval(p_win_copy_attr_fn, p_win_delete_attr_fn, p_win_keyval, p_extra_state))
 }
 
 //export weft_WinDeleteAttr
 func weft_WinDeleteAttr(p_win uintptr, p_win_keyval int) (code int32) {
 	defer recovered("MPI_Win_delete_attr", &code)
-	return int32(cbinding.WinDeleteAttr(cbinding.Handle(p_win), p_win_keyval))
+	return int32(onesided.WinDeleteAttr(abi.Handle(p_win), p_win_keyval))
 }
 
 //export weft_WinDetach
 func weft_WinDetach(p_win uintptr, p_base uintptr) (code int32) {
 	defer recovered("MPI_Win_detach", &code)
-	return int32(cbinding.WinDetach(cbinding.Handle(p_win), p_base))
+	return int32(onesided.WinDetach(abi.Handle(p_win), p_base))
 }
 
 //export weft_WinFence
 func weft_WinFence(p_assert int, p_win uintptr) (code int32) {
 	defer recovered("MPI_Win_fence", &code)
-	return int32(cbinding.WinFence(p_assert, cbinding.Handle(p_win)))
+	return int32(onesided.WinFence(p_assert, abi.Handle(p_win)))
 }
 
 //export weft_WinFlush
 func weft_WinFlush(p_rank int, p_win uintptr) (code int32) {
 	defer recovered("MPI_Win_flush", &code)
-	return int32(cbinding.WinFlush(p_rank, cbinding.Handle(p_win)))
+	return int32(onesided.WinFlush(p_rank, abi.Handle(p_win)))
 }
 
 //export weft_WinFlushAll
 func weft_WinFlushAll(p_win uintptr) (code int32) {
 	defer recovered("MPI_Win_flush_all", &code)
-	return int32(cbinding.WinFlushAll(cbinding.Handle(p_win)))
+	return int32(onesided.WinFlushAll(abi.Handle(p_win)))
 }
 
 //export weft_WinFlushLocal
 func weft_WinFlushLocal(p_rank int, p_win uintptr) (code int32) {
 	defer recovered("MPI_Win_flush_local", &code)
-	return int32(cbinding.WinFlushLocal(p_rank, cbinding.Handle(p_win)))
+	return int32(onesided.WinFlushLocal(p_rank, abi.Handle(p_win)))
 }
 
 //export weft_WinFlushLocalAll
 func weft_WinFlushLocalAll(p_win uintptr) (code int32) {
 	defer recovered("MPI_Win_flush_local_all", &code)
-	return int32(cbinding.WinFlushLocalAll(cbinding.Handle(p_win)))
+	return int32(onesided.WinFlushLocalAll(abi.Handle(p_win)))
 }
 
 //export weft_WinFree
 func weft_WinFree(p_win uintptr) (code int32) {
 	defer recovered("MPI_Win_free", &code)
-	return int32(cbinding.WinFree(p_win))
+	return int32(onesided.WinFree(p_win))
 }
 
 //export weft_WinFreeKeyval
 func weft_WinFreeKeyval(p_win_keyval uintptr) (code int32) {
 	defer recovered("MPI_Win_free_keyval", &code)
-	return int32(cbinding.WinFreeKeyval(p_win_keyval))
+	return int32(onesided.WinFreeKeyval(p_win_keyval))
 }
 
 //export weft_WinGetAttr
 func weft_WinGetAttr(p_win uintptr, p_win_keyval int, p_attribute_val uintptr, p_flag uintptr) (code int32) {
 	defer recovered("MPI_Win_get_attr", &code)
-	return int32(cbinding.WinGetAttr(cbinding.Handle(p_win), p_win_keyval, p_attribute_val, p_flag))
+	return int32(onesided.WinGetAttr(abi.Handle(p_win), p_win_keyval, p_attribute_val, p_flag))
 }
 
 //export weft_WinGetErrhandler
 func weft_WinGetErrhandler(p_win uintptr, p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_Win_get_errhandler", &code)
-	return int32(cbinding.WinGetErrhandler(cbinding.Handle(p_win), p_errhandler))
+	return int32(environment.WinGetErrhandler(abi.Handle(p_win), p_errhandler))
 }
 
 //export weft_WinGetGroup
 func weft_WinGetGroup(p_win uintptr, p_group uintptr) (code int32) {
 	defer recovered("MPI_Win_get_group", &code)
-	return int32(cbinding.WinGetGroup(cbinding.Handle(p_win), p_group))
+	return int32(onesided.WinGetGroup(abi.Handle(p_win), p_group))
 }
 
 //export weft_WinGetInfo
 func weft_WinGetInfo(p_win uintptr, p_info_used uintptr) (code int32) {
 	defer recovered("MPI_Win_get_info", &code)
-	return int32(cbinding.WinGetInfo(cbinding.Handle(p_win), p_info_used))
+	return int32(onesided.WinGetInfo(abi.Handle(p_win), p_info_used))
 }
 
 //export weft_WinGetName
 func weft_WinGetName(p_win uintptr, p_win_name uintptr, p_resultlen uintptr) (code int32) {
 	defer recovered("MPI_Win_get_name", &code)
-	return int32(cbinding.WinGetName(cbinding.Handle(p_win), p_win_name, p_resultlen))
+	return int32(onesided.WinGetName(abi.Handle(p_win), p_win_name, p_resultlen))
 }
 
 //export weft_WinLock
 func weft_WinLock(p_lock_type int, p_rank int, p_assert int, p_win uintptr) (code int32) {
 	defer recovered("MPI_Win_lock", &code)
-	return int32(cbinding.WinLock(p_lock_type, p_rank, p_assert, cbinding.Handle(p_win)))
+	return int32(onesided.WinLock(p_lock_type, p_rank, p_assert, abi.Handle(p_win)))
 }
 
 //export weft_WinLockAll
 func weft_WinLockAll(p_assert int, p_win uintptr) (code int32) {
 	defer recovered("MPI_Win_lock_all", &code)
-	return int32(cbinding.WinLockAll(p_assert, cbinding.Handle(p_win)))
+	return int32(onesided.WinLockAll(p_assert, abi.Handle(p_win)))
 }
 
 //export weft_WinPost
 func weft_WinPost(p_group uintptr, p_assert int, p_win uintptr) (code int32) {
 	defer recovered("MPI_Win_post", &code)
-	return int32(cbinding.WinPost(cbinding.Handle(p_group), p_assert, cbinding.Handle(p_win)))
+	return int32(onesided.WinPost(abi.Handle(p_group), p_assert, abi.Handle(p_win)))
 }
 
 //export weft_WinSetAttr
 func weft_WinSetAttr(p_win uintptr, p_win_keyval int, p_attribute_val uintptr) (code int32) {
 	defer recovered("MPI_Win_set_attr", &code)
-	return int32(cbinding.WinSetAttr(cbinding.Handle(p_win), p_win_keyval, p_attribute_val))
+	return int32(onesided.WinSetAttr(abi.Handle(p_win), p_win_keyval, p_attribute_val))
 }
 
 //export weft_WinSetErrhandler
 func weft_WinSetErrhandler(p_win uintptr, p_errhandler uintptr) (code int32) {
 	defer recovered("MPI_Win_set_errhandler", &code)
-	return int32(cbinding.WinSetErrhandler(cbinding.Handle(p_win), cbinding.Handle(p_errhandler)))
+	return int32(environment.WinSetErrhandler(abi.Handle(p_win), abi.Handle(p_errhandler)))
 }
 
 //export weft_WinSetInfo
 func weft_WinSetInfo(p_win uintptr, p_info uintptr) (code int32) {
 	defer recovered("MPI_Win_set_info", &code)
-	return int32(cbinding.WinSetInfo(cbinding.Handle(p_win), cbinding.Handle(p_info)))
+	return int32(onesided.WinSetInfo(abi.Handle(p_win), abi.Handle(p_info)))
 }
 
 //export weft_WinSetName
 func weft_WinSetName(p_win uintptr, p_win_name uintptr) (code int32) {
 	defer recovered("MPI_Win_set_name", &code)
-	return int32(cbinding.WinSetName(cbinding.Handle(p_win), p_win_name))
+	return int32(onesided.WinSetName(abi.Handle(p_win), p_win_name))
 }
 
 //export weft_WinSharedQuery
 func weft_WinSharedQuery(p_win uintptr, p_rank int, p_size uintptr, p_disp_unit uintptr, p_baseptr uintptr, large bool) (code int32) {
 	defer recovered("MPI_Win_shared_query", &code)
-	return int32(cbinding.WinSharedQuery(cbinding.Handle(p_win), p_rank, p_size, p_disp_unit, p_baseptr, large))
+	return int32(onesided.WinSharedQuery(abi.Handle(p_win), p_rank, p_size, p_disp_unit, p_baseptr, large))
 }
 
 //export weft_WinStart
 func weft_WinStart(p_group uintptr, p_assert int, p_win uintptr) (code int32) {
 	defer recovered("MPI_Win_start", &code)
-	return int32(cbinding.WinStart(cbinding.Handle(p_group), p_assert, cbinding.Handle(p_win)))
+	return int32(onesided.WinStart(abi.Handle(p_group), p_assert, abi.Handle(p_win)))
 }
 
 //export weft_WinSync
 func weft_WinSync(p_win uintptr) (code int32) {
 	defer recovered("MPI_Win_sync", &code)
-	return int32(cbinding.WinSync(cbinding.Handle(p_win)))
+	return int32(onesided.WinSync(abi.Handle(p_win)))
 }
 
 //export weft_WinTest
 func weft_WinTest(p_win uintptr, p_flag uintptr) (code int32) {
 	defer recovered("MPI_Win_test", &code)
-	return int32(cbinding.WinTest(cbinding.Handle(p_win), p_flag))
+	return int32(onesided.WinTest(abi.Handle(p_win), p_flag))
 }
 
 //export weft_WinUnlock
 func weft_WinUnlock(p_rank int, p_win uintptr) (code int32) {
 	defer recovered("MPI_Win_unlock", &code)
-	return int32(cbinding.WinUnlock(p_rank, cbinding.Handle(p_win)))
+	return int32(onesided.WinUnlock(p_rank, abi.Handle(p_win)))
 }
 
 //export weft_WinUnlockAll
 func weft_WinUnlockAll(p_win uintptr) (code int32) {
 	defer recovered("MPI_Win_unlock_all", &code)
-	return int32(cbinding.WinUnlockAll(cbinding.Handle(p_win)))
+	return int32(onesided.WinUnlockAll(abi.Handle(p_win)))
 }
 
 //export weft_WinWait
 func weft_WinWait(p_win uintptr) (code int32) {
 	defer recovered("MPI_Win_wait", &code)
-	return int32(cbinding.WinWait(cbinding.Handle(p_win)))
+	return int32(onesided.WinWait(abi.Handle(p_win)))
 }

@@ -13,7 +13,7 @@ import (
 // number may delete them with it.
 type keyval struct {
 	number       int
-	scope        keyScope
+	scope        KeyScope
 	copy, delete uintptr // functions of C, or MPI_COMM_DUP_FN, or 0: MPI_COMM_NULL_COPY_FN
 	extra        uintptr
 
@@ -43,23 +43,23 @@ func (k *keyval) forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.freed && k.uses == 0 {
-		keyvals.delete(Handle(uint(k.number)))
+		keyvals.Delete(abi.Handle(uint(k.number)))
 	}
 }
 
-// A keyScope says what a key is for.
-type keyScope uint8
+// A KeyScope says what a key is for.
+type KeyScope uint8
 
 const (
-	ofCommKey keyScope = iota
-	ofWinKey
-	ofTypeKey
+	OfCommKey KeyScope = iota
+	OfWinKey
+	OfTypeKey
 )
 
-var keyScopes = [...]string{ofCommKey: "communicators", ofWinKey: "windows", ofTypeKey: "datatypes"}
+var keyScopes = [...]string{OfCommKey: "communicators", OfWinKey: "windows", OfTypeKey: "datatypes"}
 
-// attributes are those of one object, in the order in which they were attached.
-type attributes struct {
+// Attributes are those of one object, in the order in which they were attached.
+type Attributes struct {
 	mu   sync.Mutex
 	list []attribute
 }
@@ -70,11 +70,11 @@ type attribute struct {
 }
 
 // find returns the index of an attribute, or -1. a.mu is held.
-func (a *attributes) find(k *keyval) int {
+func (a *Attributes) find(k *keyval) int {
 	return slices.IndexFunc(a.list, func(x attribute) bool { return x.key == k })
 }
 
-func (a *attributes) get(k *keyval) (uintptr, bool) {
+func (a *Attributes) get(k *keyval) (uintptr, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if i := a.find(k); i >= 0 {
@@ -84,7 +84,7 @@ func (a *attributes) get(k *keyval) (uintptr, bool) {
 }
 
 // set attaches a value to the object with handle h. A value that was there is dropped first.
-func (a *attributes) set(h Handle, k *keyval, value uintptr) error {
+func (a *Attributes) set(h abi.Handle, k *keyval, value uintptr) error {
 	if err := a.delete(h, k); err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (a *attributes) set(h Handle, k *keyval, value uintptr) error {
 }
 
 // delete drops an attribute, if there is one. It stays if its delete function returns an error.
-func (a *attributes) delete(h Handle, k *keyval) error {
+func (a *Attributes) delete(h abi.Handle, k *keyval) error {
 	v, ok := a.get(k)
 	if !ok {
 		return nil
@@ -113,9 +113,9 @@ func (a *attributes) delete(h Handle, k *keyval) error {
 	return nil
 }
 
-// drop deletes all attributes of the object with handle h, the last attached first (MPI-4.1, Section
+// Drop deletes all attributes of the object with handle h, the last attached first (MPI-4.1, Section
 // 11.2.4), until a delete function returns an error.
-func (a *attributes) drop(h Handle) error {
+func (a *Attributes) Drop(h abi.Handle) error {
 	for {
 		a.mu.Lock()
 		n := len(a.list)
@@ -131,9 +131,9 @@ func (a *attributes) drop(h Handle) error {
 	}
 }
 
-// copyTo gives a duplicate of the object with handle h the attributes that their copy functions copy.
+// CopyTo gives a duplicate of the object with handle h the attributes that their copy functions copy.
 // If one returns an error, those that the duplicate has so far are for the caller to drop.
-func (a *attributes) copyTo(to *attributes, h Handle) error {
+func (a *Attributes) CopyTo(to *Attributes, h abi.Handle) error {
 	a.mu.Lock()
 	list := slices.Clone(a.list)
 	a.mu.Unlock()
@@ -157,7 +157,7 @@ func (a *attributes) copyTo(to *attributes, h Handle) error {
 }
 
 // drop calls the delete function of a key.
-func (k *keyval) drop(h Handle, value uintptr) error {
+func (k *keyval) drop(h abi.Handle, value uintptr) error {
 	if k.delete == abi.CommNullDeleteFn {
 		return nil
 	}
@@ -167,45 +167,45 @@ func (k *keyval) drop(h Handle, value uintptr) error {
 	return nil
 }
 
-// createKeyval makes a key.
-func createKeyval(proc string, scope keyScope, copyFn, deleteFn, result, extra uintptr) int {
+// CreateKeyval makes a key.
+func CreateKeyval(proc string, scope KeyScope, copyFn, deleteFn, result, extra uintptr) int {
 	if result == 0 {
-		return fail(proc, nullError("keyval"))
+		return Fail(proc, NullError("keyval"))
 	}
 	k := &keyval{scope: scope, copy: copyFn, delete: deleteFn, extra: extra}
-	h, err := keyvals.put(k)
+	h, err := keyvals.Put(k)
 	if err != nil {
-		return fail(proc, err)
+		return Fail(proc, err)
 	}
 	k.number = int(h)
-	return fail(proc, setInt(result, k.number, false))
+	return Fail(proc, SetInt(result, k.number, false))
 }
 
-// freeKeyval frees the number of a key.
-func freeKeyval(proc string, scope keyScope, number uintptr) int {
+// FreeKeyval frees the number of a key.
+func FreeKeyval(proc string, scope KeyScope, number uintptr) int {
 	if number == 0 {
-		return fail(proc, nullError("keyval"))
+		return Fail(proc, NullError("keyval"))
 	}
-	n := int(*at[int32](number))
+	n := int(*At[int32](number))
 	k, err := keyOf(scope, n)
 	if err != nil {
-		return fail(proc, err)
+		return Fail(proc, err)
 	}
 	k.free()
-	return fail(proc, setInt(number, abi.KeyvalInvalid, false))
+	return Fail(proc, SetInt(number, abi.KeyvalInvalid, false))
 }
 
 // keyOf returns the key with a number that the program has made for objects of a kind.
-func keyOf(scope keyScope, number int) (*keyval, error) {
+func keyOf(scope KeyScope, number int) (*keyval, error) {
 	if number == abi.KeyvalInvalid {
-		return nil, early(argError(abi.ErrKeyval, "keyval", "MPI_KEYVAL_INVALID", "is no key"))
+		return nil, early(ArgError(abi.ErrKeyval, "keyval", "MPI_KEYVAL_INVALID", "is no key"))
 	}
-	if number > 0 && number < maxPredefined {
-		return nil, early(argError(abi.ErrKeyval, "keyval", number, "is predefined or no key"))
+	if number > 0 && number < abi.MaxPredefined {
+		return nil, early(ArgError(abi.ErrKeyval, "keyval", number, "is predefined or no key"))
 	}
 	k, err := keyvalOf(number)
 	if err == nil && k.scope != scope {
-		err = argError(abi.ErrKeyval, "keyval", number, fmt.Sprintf("is a key of %s, not %s", keyScopes[k.scope], keyScopes[scope]))
+		err = ArgError(abi.ErrKeyval, "keyval", number, fmt.Sprintf("is a key of %s, not %s", keyScopes[k.scope], keyScopes[scope]))
 	}
 	if err != nil {
 		err = early(err)
@@ -213,8 +213,8 @@ func keyOf(scope keyScope, number int) (*keyval, error) {
 	return k, err
 }
 
-// setAttr attaches a value.
-func (a *attributes) setAttr(h Handle, scope keyScope, number int, value uintptr) error {
+// SetAttr attaches a value.
+func (a *Attributes) SetAttr(h abi.Handle, scope KeyScope, number int, value uintptr) error {
 	k, err := keyOf(scope, number)
 	if err != nil {
 		return err
@@ -222,8 +222,8 @@ func (a *attributes) setAttr(h Handle, scope keyScope, number int, value uintptr
 	return a.set(h, k, value)
 }
 
-// deleteAttr deletes an attribute.
-func (a *attributes) deleteAttr(h Handle, scope keyScope, number int) error {
+// DeleteAttr deletes an attribute.
+func (a *Attributes) DeleteAttr(h abi.Handle, scope KeyScope, number int) error {
 	k, err := keyOf(scope, number)
 	if err != nil {
 		return err
@@ -231,16 +231,16 @@ func (a *attributes) deleteAttr(h Handle, scope keyScope, number int) error {
 	return a.delete(h, k)
 }
 
-// getAttr stores the value of an attribute and whether there is one. predefined returns that of a
+// GetAttr stores the value of an attribute and whether there is one. predefined returns that of a
 // predefined key.
-func (a *attributes) getAttr(scope keyScope, number int, value, flag uintptr,
+func (a *Attributes) GetAttr(scope KeyScope, number int, value, flag uintptr,
 	predefined func(key int) (uintptr, bool)) error {
 	if value == 0 || flag == 0 {
-		return nullError("attribute_val or flag")
+		return NullError("attribute_val or flag")
 	}
 	var v uintptr
 	var ok, known bool
-	if number > 0 && number < maxPredefined && predefined != nil {
+	if number > 0 && number < abi.MaxPredefined && predefined != nil {
 		v, known = predefined(number)
 		ok = v != 0
 	}
@@ -252,7 +252,7 @@ func (a *attributes) getAttr(scope keyScope, number int, value, flag uintptr,
 		v, ok = a.get(k)
 	}
 	if ok {
-		*at[uintptr](value) = v
+		*At[uintptr](value) = v
 	}
-	return setFlag(flag, ok)
+	return SetFlag(flag, ok)
 }

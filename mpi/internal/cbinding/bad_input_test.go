@@ -1,4 +1,4 @@
-package cbinding
+package cbinding_test
 
 import (
 	"fmt"
@@ -11,6 +11,9 @@ import (
 	"unsafe"
 
 	"github.com/weftstack/weft/mpi/internal/abi"
+	"github.com/weftstack/weft/mpi/internal/cbinding"
+	"github.com/weftstack/weft/mpi/internal/cbinding/communicator"
+	"github.com/weftstack/weft/mpi/internal/cbinding/ctest"
 )
 
 // notCalled are procedures that end MPI or the process, or begin it.
@@ -23,25 +26,25 @@ var starts = map[string]bool{"GrequestStart": true, "BufferIflush": true}
 // TestBadInput calls every procedure with all kinds of wrong arguments: it returns, and nothing panics. With
 // a bad handle it returns an error.
 func TestBadInput(t *testing.T) {
-	returning(t)
-	CallErrhandler = func(_ uintptr, _ Handle, code int) int { return code }
-	CallCopyAttr = func(fn uintptr, object Handle, keyval int, extra, in uintptr) (uintptr, bool, int) {
+	ctest.Returning(t)
+	cbinding.CallErrhandler = func(_ uintptr, _ abi.Handle, code int) int { return code }
+	cbinding.CallCopyAttr = func(fn uintptr, object abi.Handle, keyval int, extra, in uintptr) (uintptr, bool, int) {
 		return 0, false, 0
 	}
-	CallDeleteAttr = func(fn uintptr, object Handle, keyval int, value, extra uintptr) int { return 0 }
-	Allocate = func(n, alignment int) uintptr {
+	cbinding.CallDeleteAttr = func(fn uintptr, object abi.Handle, keyval int, value, extra uintptr) int { return 0 }
+	cbinding.Allocate = func(n, alignment int) uintptr {
 		m := make([]byte, n)
-		onHeap = append(onHeap, m)
+		ctest.OnHeap = append(ctest.OnHeap, m)
 		return uintptr(unsafe.Pointer(&m[0]))
 	}
-	b := newBox()
-	must(t, CommGroup(abi.CommWorld, addr(&b.handle)))
-	freed := b.handle
-	must(t, b.free(GroupFree, freed))
+	b := ctest.NewBox()
+	ctest.Must(t, communicator.CommGroup(abi.CommWorld, ctest.Addr(&b.Handle)))
+	freed := b.Handle
+	ctest.Must(t, b.Free(communicator.GroupFree, freed))
 
 	memory := make([]uint64, 1<<10)
-	onHeap = append(onHeap, memory)
-	handles := []Handle{0, 1, 3000, freed, 1<<31 - 1, 1 << (bits.UintSize / 2), math.MaxUint, abi.CommNull, abi.DatatypeNull, abi.RequestNull,
+	ctest.OnHeap = append(ctest.OnHeap, memory)
+	handles := []abi.Handle{0, 1, 3000, freed, 1<<31 - 1, 1 << (bits.UintSize / 2), math.MaxUint, abi.CommNull, abi.DatatypeNull, abi.RequestNull,
 		abi.InfoNull, abi.OpNull, abi.GroupNull, abi.WinNull, abi.FileNull, abi.MessageNull, abi.ErrhandlerNull, abi.SessionNull}
 	scalars := []int{-1, math.MinInt, math.MinInt32, -5, math.MaxInt}
 	for name, f := range procedures {
@@ -67,14 +70,14 @@ func TestBadInput(t *testing.T) {
 }
 
 // call calls f with the same value for all arguments of a kind, and fails if it panics or does not return.
-func call(t *testing.T, name string, f any, h Handle, n int, p uintptr) {
+func call(t *testing.T, name string, f any, h abi.Handle, n int, p uintptr) {
 	t.Helper()
 	typ := reflect.TypeOf(f)
 	args := make([]reflect.Value, typ.NumIn())
 	bad := false
 	for i := range args {
 		switch in := typ.In(i); {
-		case in == reflect.TypeFor[Handle]():
+		case in == reflect.TypeFor[abi.Handle]():
 			args[i] = reflect.ValueOf(h)
 			bad = true
 		case in.Kind() == reflect.Uintptr:

@@ -12,11 +12,11 @@ import (
 var (
 	// CacheComm stores what MPI_Comm_rank and MPI_Comm_size return for a communicator. It is called
 	// once the handle is valid.
-	CacheComm = func(h Handle, rank, size int) {}
+	CacheComm = func(h abi.Handle, rank, size int) {}
 	// CacheType stores what MPI_Type_size returns for a datatype.
-	CacheType = func(h Handle, size int) {}
+	CacheType = func(h abi.Handle, size int) {}
 	// Uncache forgets the values of a communicator or a datatype. It is called before the handle is freed.
-	Uncache = func(h Handle) {}
+	Uncache = func(h abi.Handle) {}
 	// CachePhase stores what MPI_Initialized and MPI_Finalized return: 0 before MPI_Init, 1 after it,
 	// 2 after MPI_Finalize.
 	CachePhase = func(phase int) {}
@@ -25,5 +25,5 @@ var (
 // Panicked ends a call of C in which Go code has panicked, with MPI_ERR_INTERN. The message has the
 // stack: it is a defect of weft.
 func Panicked(proc string, value any) int {
-	return fail(proc, &callError{class: abi.ErrIntern, text: fmt.Sprintf("internal error: %v\n%s", value, debug.Stack())})
+	return Fail(proc, &CallError{Class: abi.ErrIntern, Text: fmt.Sprintf("internal error: %v\n%s", value, debug.Stack())})
 }

@@ -111,8 +111,8 @@ type addedCode struct {
 	codes int // of a class: its codes that are not removed
 }
 
-// classOf returns the class of a code, and whether there is such a code.
-func classOf(code int) (int, bool) {
+// ClassOf returns the class of a code, and whether there is such a code.
+func ClassOf(code int) (int, bool) {
 	if code >= 0 && code < len(classTexts) || toolTexts[code] != "" || code == abi.ErrLastcode {
 		return code, true
 	}
@@ -122,8 +122,8 @@ func classOf(code int) (int, bool) {
 	return c.class, ok
 }
 
-// classText returns the text of the class or code itself.
-func classText(code int) string {
+// ClassText returns the text of the class or code itself.
+func ClassText(code int) string {
 	switch {
 	case code >= 0 && code < len(classTexts):
 		return classTexts[code]
@@ -140,9 +140,9 @@ func classText(code int) string {
 	return fmt.Sprintf("error code %d", code)
 }
 
-// codeText is what MPI_Error_string returns.
-func codeText(code int) string {
-	text := classText(code)
+// CodeText is what MPI_Error_string returns.
+func CodeText(code int) string {
+	text := ClassText(code)
 	if code > 0 && code < len(classTexts) {
 		lastMessages.Lock()
 		defer lastMessages.Unlock()
@@ -153,90 +153,63 @@ func codeText(code int) string {
 	return text
 }
 
-// ErrorClass is MPI_Error_class.
-func ErrorClass(errorcode int, errorclass uintptr) int {
-	class, ok := classOf(errorcode)
-	if !ok {
-		return fail("MPI_Error_class", argError(abi.ErrArg, "errorcode", errorcode, "is no error code"))
-	}
-	return fail("MPI_Error_class", setInt(errorclass, class, false))
-}
-
-// ErrorString is MPI_Error_string.
-func ErrorString(errorcode int, text, resultlen uintptr) int {
-	if _, ok := classOf(errorcode); !ok {
-		return fail("MPI_Error_string", argError(abi.ErrArg, "errorcode", errorcode, "is no error code"))
-	}
-	return fail("MPI_Error_string", setStr(text, resultlen, codeText(errorcode), abi.MaxErrorString))
-}
-
-// AddErrorClass is MPI_Add_error_class.
-func AddErrorClass(errorclass uintptr) int {
-	const proc = "MPI_Add_error_class"
-	if errorclass == 0 {
-		return fail(proc, nullError("errorclass"))
-	}
+// AddClass makes an error class.
+func AddClass() int {
 	added.Lock()
+	defer added.Unlock()
 	n := added.next
 	added.next++
 	added.codes[n] = addedCode{class: n}
-	added.Unlock()
-	return fail(proc, setInt(errorclass, n, false))
+	return n
 }
 
-// AddErrorCode is MPI_Add_error_code.
-func AddErrorCode(errorclass int, errorcode uintptr) int {
-	const proc = "MPI_Add_error_code"
-	if errorcode == 0 {
-		return fail(proc, nullError("errorcode"))
-	}
-	if c, ok := classOf(errorclass); !ok || c != errorclass {
-		return fail(proc, argError(abi.ErrArg, "errorclass", errorclass, "is no error class"))
+// AddCode makes an error code of a class.
+func AddCode(class int) (int, error) {
+	if c, ok := ClassOf(class); !ok || c != class {
+		return 0, ArgError(abi.ErrArg, "errorclass", class, "is no error class")
 	}
 	added.Lock()
+	defer added.Unlock()
 	n := added.next
 	added.next++
-	added.codes[n] = addedCode{class: errorclass}
-	if c, ok := added.codes[errorclass]; ok {
+	added.codes[n] = addedCode{class: class}
+	if c, ok := added.codes[class]; ok {
 		c.codes++
-		added.codes[errorclass] = c
+		added.codes[class] = c
 	}
-	added.Unlock()
-	return fail(proc, setInt(errorcode, n, false))
+	return n, nil
 }
 
-// AddErrorString is MPI_Add_error_string.
-func AddErrorString(errorcode int, text uintptr) int {
-	const proc = "MPI_Add_error_string"
-	s, err := str("string", text, abi.MaxErrorString)
-	if err != nil {
-		return fail(proc, err)
-	}
+// SetCodeText gives a class or a code of the program its text.
+func SetCodeText(code int, text string) error {
 	added.Lock()
-	c, ok := added.codes[errorcode]
-	if ok {
-		c.text = s
-		added.codes[errorcode] = c
-	}
-	added.Unlock()
+	defer added.Unlock()
+	c, ok := added.codes[code]
 	if !ok {
-		return fail(proc, argError(abi.ErrArg, "errorcode", errorcode, "was not added by the program"))
+		return notAdded("errorcode", code)
 	}
-	return 0
+	c.text = text
+	added.codes[code] = c
+	return nil
 }
 
-// remove removes a class or a code that has no text and, if it is a class, no codes (MPI-4.1, Section 9.5).
-func remove(name string, code int, class bool) error {
+func notAdded(name string, code int) error {
+	return ArgError(abi.ErrArg, name, code, "was not added by the program")
+}
+
+// RemoveCode removes a class or a code of the program that has no text and, if it is a class, no codes (MPI-4.1,
+// Section 9.5). name is that of the argument.
+func RemoveCode(name string, code int, class bool) error {
 	added.Lock()
 	defer added.Unlock()
 	c, ok := added.codes[code]
 	switch {
 	case !ok || (c.class == code) != class:
-		return argError(abi.ErrArg, name, code, "was not added by the program")
+		return notAdded(name, code)
 	case class && c.codes > 0:
-		return argError(abi.ErrArg, name, code, fmt.Sprintf("has %d codes that were not removed", c.codes))
+		return ArgError(abi.ErrArg, name, code, fmt.Sprintf("has %d codes that were not removed", c.codes))
 	case c.text != "":
-		return argError(abi.ErrArg, name, code, fmt.Sprintf("has a string that was not removed: %q", c.text))
+		return ArgError(abi.ErrArg, name, code, fmt.Sprintf("has a string that was not removed: %q", c.text))
 	}
 	delete(added.codes, code)
 	if of, ok := added.codes[c.class]; ok && !class {
@@ -246,33 +219,8 @@ func remove(name string, code int, class bool) error {
 	return nil
 }
 
-// RemoveErrorClass is MPI_Remove_error_class.
-func RemoveErrorClass(errorclass int) int {
-	return fail("MPI_Remove_error_class", remove("errorclass", errorclass, true))
-}
-
-// RemoveErrorCode is MPI_Remove_error_code.
-func RemoveErrorCode(errorcode int) int {
-	return fail("MPI_Remove_error_code", remove("errorcode", errorcode, false))
-}
-
-// RemoveErrorString is MPI_Remove_error_string.
-func RemoveErrorString(errorcode int) int {
-	added.Lock()
-	c, ok := added.codes[errorcode]
-	if ok {
-		c.text = ""
-		added.codes[errorcode] = c
-	}
-	added.Unlock()
-	if !ok {
-		return fail("MPI_Remove_error_string", argError(abi.ErrArg, "errorcode", errorcode, "was not added by the program"))
-	}
-	return 0
-}
-
-// lastUsedCode is the value of the attribute MPI_LASTUSEDCODE.
-func lastUsedCode() int {
+// LastUsedCode is the value of the attribute MPI_LASTUSEDCODE.
+func LastUsedCode() int {
 	added.Lock()
 	defer added.Unlock()
 	return added.next - 1

@@ -11,39 +11,39 @@ import (
 	"github.com/weftstack/weft/mpi/internal/abi"
 )
 
-// A callError is an error of a call that is not one of package mpi.
-type callError struct {
-	class int // of the ABI, or added by the program
-	text  string
+// A CallError is an error of a call that is not one of package mpi.
+type CallError struct {
+	Class int // of the ABI, or added by the program
+	Text  string
 	early bool // found in the arguments alone, before the object is looked at; see raise
 }
 
 // Error returns the text.
-func (e *callError) Error() string { return e.text }
+func (e *CallError) Error() string { return e.Text }
 
-// argError makes the error of an argument: its class, its name in the standard, its value, and what
+// ArgError makes the error of an argument: its class, its name in the standard, its value, and what
 // is wrong with it, as in "count -1: is negative".
-func argError(class int, name string, value any, wrong string) error {
-	return &callError{class: class, text: fmt.Sprintf("%s %v: %s", name, value, wrong)}
+func ArgError(class int, name string, value any, wrong string) error {
+	return &CallError{Class: class, Text: fmt.Sprintf("%s %v: %s", name, value, wrong)}
 }
 
-// withClass gives err, an error of an argument, another class.
-func withClass(err error, class int) error { return &callError{class: class, text: err.Error()} }
+// WithClass gives err, an error of an argument, another class.
+func WithClass(err error, class int) error { return &CallError{Class: class, Text: err.Error()} }
 
-// negative returns the error of a count that is negative, or nil.
-func negative(name string, n int) error {
+// Negative returns the error of a count that is negative, or nil.
+func Negative(name string, n int) error {
 	if n < 0 {
-		return argError(abi.ErrCount, name, n, "is negative")
+		return ArgError(abi.ErrCount, name, n, "is negative")
 	}
 	return nil
 }
 
-// nullError returns the error of a parameter that must not be a null pointer.
-func nullError(name string) error { return early(argError(abi.ErrArg, name, "NULL", "is needed")) }
+// NullError returns the error of a parameter that must not be a null pointer.
+func NullError(name string) error { return early(ArgError(abi.ErrArg, name, "NULL", "is needed")) }
 
-// early marks an error of argError as one that has nothing to do with the object of the call.
+// early marks an error of ArgError as one that has nothing to do with the object of the call.
 func early(err error) error {
-	var call *callError
+	var call *CallError
 	if errors.As(err, &call) {
 		call.early = true
 	}
@@ -54,10 +54,10 @@ func early(err error) error {
 type userCode int
 
 // Error returns the text of the code.
-func (c userCode) Error() string { return codeText(int(c)) }
+func (c userCode) Error() string { return CodeText(int(c)) }
 
-// codeOf returns the code of err: the class of the ABI, or the code of a function of the program.
-func codeOf(err error) int {
+// CodeOf returns the code of err: the class of the ABI, or the code of a function of the program.
+func CodeOf(err error) int {
 	if err == nil {
 		return abi.Success
 	}
@@ -65,9 +65,9 @@ func codeOf(err error) int {
 	if errors.As(err, &user) {
 		return int(user)
 	}
-	var call *callError
+	var call *CallError
 	if errors.As(err, &call) {
-		return call.class
+		return call.Class
 	}
 	if c := int(mpi.ErrorClass(err)); c >= 0 && c < len(goClasses) {
 		return goClasses[c]
@@ -106,29 +106,29 @@ var lastMessages struct {
 // raise gives err to the error handler of o and returns its code, or what the handler makes of that.
 // An early error, as that of a null pointer, goes to the handler of calls without an object if o has none but
 // the fatal one: programs that test for such errors set that.
-func (o *object) raise(proc string, err error) int {
-	var call *callError
-	if errors.As(err, &call) && call.early && o.errhandler() == errorsAreFatal {
+func (o *Object) raise(proc string, err error) int {
+	var call *CallError
+	if errors.As(err, &call) && call.early && o.Errhandler() == errorsAreFatal {
 		if other := noObject(); other != o {
 			return other.raise(proc, err)
 		}
 	}
-	code := codeOf(err)
+	code := CodeOf(err)
 	message := proc + ": " + err.Error()
 	if code >= 0 && code < len(classTexts) {
 		lastMessages.Lock()
 		lastMessages.text[code] = message
 		lastMessages.Unlock()
 	}
-	return o.errhandler().call(o, code, message)
+	return o.Errhandler().Call(o, code, message)
 }
 
-// errhandler returns the handler of o.
-func (o *object) errhandler() *errhandler {
-	if h := o.handler.Load(); h != nil {
+// Errhandler returns the handler of o.
+func (o *Object) Errhandler() *Errhandler {
+	if h := o.Handler.Load(); h != nil {
 		return h
 	}
-	return o.what.defaultHandler()
+	return o.Kind.defaultHandler()
 }
 
 // peerFailureDelay is how long a rank waits before it ends the job because a peer has failed: the launcher,
@@ -136,17 +136,17 @@ func (o *object) errhandler() *errhandler {
 const peerFailureDelay = time.Second
 
 // die ends the job because of an error that no handler returns. It does not return.
-func (o *object) die(code int, message string) {
+func (o *Object) die(code int, message string) {
 	on := ""
-	if o.handle != 0 {
+	if o.Handle != 0 {
 		on = " on " + o.String()
 	}
-	text := fmt.Sprintf("fatal error%s: %s: %s", on, classText(code), message)
+	text := fmt.Sprintf("fatal error%s: %s: %s", on, ClassText(code), message)
 	FlushOutput() // the launcher may end this process as soon as it knows
 	if code == abi.ErrProcAborted {
 		time.Sleep(peerFailureDelay)
 	}
-	if w := theWorld(); w != nil {
+	if w := TheWorld(); w != nil {
 		fmt.Fprintf(os.Stderr, "weft [rank %d]: %s\n", w.Rank(), text)
 		w.Abort(exitCode(code), text)
 	} else {

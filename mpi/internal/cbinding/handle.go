@@ -8,22 +8,15 @@ import (
 	"github.com/weftstack/weft/mpi/internal/abi"
 )
 
-// A Handle is an MPI handle as C holds it.
-type Handle uintptr
-
-// maxPredefined is where handles of the ABI end (MPI-5.0, Section 20.3): those of objects that a
-// program makes are greater.
-const maxPredefined = 1 << 12
-
-// A kind says what handles refer to.
-type kind struct {
-	name   string // as in messages: "communicator"
-	class  int    // error class of bad handles
-	null   Handle // MPI_COMM_NULL, and 0 if there is none
-	first  Handle // of the predefined handles
-	fixed  int    // how many predefined ones there may be
-	prefix uint32 // in bits 24 to 30, of those that a table gives out
-	bits   uint   // below the prefix
+// A HandleKind says what handles refer to.
+type HandleKind struct {
+	Name   string     // as in messages: "communicator"
+	Class  int        // error class of bad handles
+	Null   abi.Handle // MPI_COMM_NULL, and 0 if there is none
+	first  abi.Handle // of the predefined handles
+	fixed  int        // how many predefined ones there may be
+	Prefix uint32     // in bits 24 to 30, of those that a table gives out
+	Bits   uint       // below the prefix
 }
 
 // generationBits tell objects apart that have had the same index.
@@ -40,35 +33,36 @@ type slot[T any] struct {
 	used   uint32 // the last handle of the slot, likewise
 }
 
-// A table maps the handles of one kind to objects. get takes no lock.
-type table[T any] struct {
-	kind
+// A Table maps the handles of one kind to objects. get takes no lock.
+type Table[T any] struct {
+	HandleKind
 	chunks []atomic.Pointer[[chunkLen]slot[T]]
 	fixeds []atomic.Pointer[T]
 
 	mu   sync.Mutex // guards all below, and is held by put, set and free
 	free uint32     // first free slot plus one; 0: none
 	len  uint32     // slots that have ever been in use
-	live int
+	Live int
 }
 
-func newTable[T any](k kind) *table[T] {
-	return &table[T]{kind: k,
-		chunks: make([]atomic.Pointer[[chunkLen]slot[T]], 1<<(k.bits-generationBits)/chunkLen),
+// NewTable makes a table of the handles of a kind.
+func NewTable[T any](k HandleKind) *Table[T] {
+	return &Table[T]{HandleKind: k,
+		chunks: make([]atomic.Pointer[[chunkLen]slot[T]], 1<<(k.Bits-generationBits)/chunkLen),
 		fixeds: make([]atomic.Pointer[T], k.fixed)}
 }
 
-func (t *table[T]) index(h Handle) uint32 { return uint32(h) & (1<<(t.bits-generationBits) - 1) }
+func (t *Table[T]) index(h abi.Handle) uint32 { return uint32(h) & (1<<(t.Bits-generationBits) - 1) }
 
-// get returns the object of a handle; nil if there is none.
-func (t *table[T]) get(h Handle) *T {
-	if h < maxPredefined {
-		if i := h - t.first; i < Handle(len(t.fixeds)) {
+// Get returns the object of a handle; nil if there is none.
+func (t *Table[T]) Get(h abi.Handle) *T {
+	if h < abi.MaxPredefined {
+		if i := h - t.first; i < abi.Handle(len(t.fixeds)) {
 			return t.fixeds[i].Load()
 		}
 		return nil
 	}
-	if uint32(h>>t.bits) != t.prefix>>(t.bits-24) {
+	if uint32(h>>t.Bits) != t.Prefix>>(t.Bits-24) {
 		return nil
 	}
 	i := t.index(h)
@@ -78,40 +72,40 @@ func (t *table[T]) get(h Handle) *T {
 	}
 	s := &c[i%chunkLen]
 	v := s.value.Load()
-	if Handle(s.handle.Load()) != h {
+	if abi.Handle(s.handle.Load()) != h {
 		return nil
 	}
 	return v
 }
 
-// lookup is get that says why there is no object.
-func (t *table[T]) lookup(h Handle) (*T, error) {
-	if v := t.get(h); v != nil {
+// Lookup is get that says why there is no object.
+func (t *Table[T]) Lookup(h abi.Handle) (*T, error) {
+	if v := t.Get(h); v != nil {
 		return v, nil
 	}
-	return nil, t.missing(h)
+	return nil, t.Missing(h)
 }
 
-// missing returns the error for a handle without an object.
-func (t *table[T]) missing(h Handle) error {
-	if err := notRunning(); err != nil && t.first <= h && h < maxPredefined {
+// Missing returns the error for a handle without an object.
+func (t *Table[T]) Missing(h abi.Handle) error {
+	if err := NotRunning(); err != nil && t.first <= h && h < abi.MaxPredefined {
 		return err
 	}
 	switch {
-	case h == t.null && h != 0:
-		return argError(t.class, t.name, fmt.Sprintf("%#x", uint(h)), "is the null handle")
-	case h >= maxPredefined && h>>24 < 1<<7 && uint32(h>>t.bits) == t.prefix>>(t.bits-24):
-		return argError(t.class, t.name, fmt.Sprintf("%#x", uint(h)), "has been freed, or was never made")
+	case h == t.Null && h != 0:
+		return ArgError(t.Class, t.Name, fmt.Sprintf("%#x", uint(h)), "is the null handle")
+	case h >= abi.MaxPredefined && h>>24 < 1<<7 && uint32(h>>t.Bits) == t.Prefix>>(t.Bits-24):
+		return ArgError(t.Class, t.Name, fmt.Sprintf("%#x", uint(h)), "has been freed, or was never made")
 	}
 	what := "is no handle"
 	if k := kindOf(h); k != "" {
 		what = "is the handle of a " + k
 	}
-	return argError(t.class, t.name, fmt.Sprintf("%#x", uint(h)), what)
+	return ArgError(t.Class, t.Name, fmt.Sprintf("%#x", uint(h)), what)
 }
 
-// put gives v a handle.
-func (t *table[T]) put(v *T) (Handle, error) {
+// Put gives v a handle.
+func (t *Table[T]) Put(v *T) (abi.Handle, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i := t.free - 1
@@ -121,7 +115,7 @@ func (t *table[T]) put(v *T) (Handle, error) {
 		s = &t.chunks[i/chunkLen].Load()[i%chunkLen]
 		t.free = s.next
 	case int(t.len) == len(t.chunks)*chunkLen:
-		return 0, &callError{class: abi.ErrNoMem, text: fmt.Sprintf("there are %d objects of kind %s already", t.len, t.name)}
+		return 0, &CallError{Class: abi.ErrNoMem, Text: fmt.Sprintf("there are %d objects of kind %s already", t.len, t.Name)}
 	default:
 		i = t.len
 		t.len++
@@ -129,51 +123,60 @@ func (t *table[T]) put(v *T) (Handle, error) {
 			t.chunks[i/chunkLen].Store(new([chunkLen]slot[T]))
 		}
 		s = &t.chunks[i/chunkLen].Load()[i%chunkLen]
-		s.used = t.prefix<<24 | i
+		s.used = t.Prefix<<24 | i
 	}
 	h := s.used
 	s.value.Store(v)
 	s.handle.Store(h)
-	t.live++
-	return Handle(h), nil
+	t.Live++
+	return abi.Handle(h), nil
 }
 
-// set makes a predefined handle refer to v, or with nil to nothing.
-func (t *table[T]) set(h Handle, v *T) { t.fixeds[h-t.first].Store(v) }
+// Set makes a predefined handle refer to v, or with nil to nothing.
+func (t *Table[T]) Set(h abi.Handle, v *T) { t.fixeds[h-t.first].Store(v) }
 
-// delete makes h refer to nothing and reports whether it has referred to an object. Predefined
+// Delete makes h refer to nothing and reports whether it has referred to an object. Predefined
 // handles stay.
-func (t *table[T]) delete(h Handle) bool {
-	if h < maxPredefined {
+func (t *Table[T]) Delete(h abi.Handle) bool {
+	if h < abi.MaxPredefined {
 		return false
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.get(h) == nil {
+	if t.Get(h) == nil {
 		return false
 	}
 	i := t.index(h)
 	s := &t.chunks[i/chunkLen].Load()[i%chunkLen]
 	s.handle.Store(0)
 	s.value.Store(nil)
-	generation := (uint32(h)>>(t.bits-generationBits) + 1) & (1<<generationBits - 1)
-	s.used = t.prefix<<24 | generation<<(t.bits-generationBits) | i
+	generation := (uint32(h)>>(t.Bits-generationBits) + 1) & (1<<generationBits - 1)
+	s.used = t.Prefix<<24 | generation<<(t.Bits-generationBits) | i
 	s.next = t.free
 	t.free = i + 1
-	t.live--
+	t.Live--
 	return true
 }
 
-// each calls f for all objects that the program made, until f returns false.
-func (t *table[T]) each(f func(Handle, *T) bool) {
+// Each calls f for all objects that the program made, until f returns false.
+func (t *Table[T]) Each(f func(abi.Handle, *T) bool) {
 	t.mu.Lock()
 	n := t.len
 	t.mu.Unlock()
 	for i := range n {
 		s := &t.chunks[i/chunkLen].Load()[i%chunkLen]
 		v, h := s.value.Load(), s.handle.Load()
-		if v != nil && h != 0 && !f(Handle(h), v) {
+		if v != nil && h != 0 && !f(abi.Handle(h), v) {
 			return
 		}
+	}
+}
+
+// DeleteAll deletes all objects that the program made.
+func (t *Table[T]) DeleteAll() {
+	var all []abi.Handle
+	t.Each(func(h abi.Handle, _ *T) bool { all = append(all, h); return true })
+	for _, h := range all {
+		t.Delete(h)
 	}
 }

@@ -17,12 +17,12 @@ var leaving struct {
 	end   func(context.Context) error // leaves the job
 }
 
-// stayUntilExit keeps the process, which has a session, in its job. state.mu is held.
-func stayUntilExit() error {
+// StayUntilExit keeps the process, which has a session, in its job. state.mu is held.
+func StayUntilExit() error {
 	if leaving.stays != nil {
 		return nil
 	}
-	s, err := mpi.SessionInit(background, nil)
+	s, err := mpi.SessionInit(Background, nil)
 	if err != nil {
 		return err
 	}
@@ -34,15 +34,15 @@ func stayUntilExit() error {
 	return nil
 }
 
-// leaveAtExit makes end what leaves the job. state.mu is held.
-func leaveAtExit(end func(context.Context) error) { leaving.end = end }
+// LeaveAtExit makes end what leaves the job. state.mu is held.
+func LeaveAtExit(end func(context.Context) error) { leaving.end = end }
 
 // leave leaves the job at the exit of a process that has ended all its uses of MPI; one that has not
 // leaves it without a word, so that the launcher calls it failed.
 func leave() {
-	state.mu.Lock()
-	defer state.mu.Unlock()
-	if state.live.Load() == 0 && leaving.end != nil {
-		_ = leaving.end(background) // there is nobody left to tell
+	State.Mu.Lock()
+	defer State.Mu.Unlock()
+	if State.Live.Load() == 0 && leaving.end != nil {
+		_ = leaving.end(Background) // there is nobody left to tell
 	}
 }

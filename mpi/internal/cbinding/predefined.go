@@ -9,17 +9,17 @@ import (
 )
 
 func init() {
-	atStart(func() {
+	AtStart(func() {
 		for _, n := range layouts.Predefined() {
 			t, err := mpi.NamedType(n.Name)
 			if err != nil {
 				panic(fmt.Sprintf("mpi: %s: %v", n.Name, err)) // the table of predefined datatypes is wrong
 			}
-			d := &datatype{Datatype: t, handle: Handle(n.ABI), predefined: true, made: recipe{combiner: abi.CombinerNamed}}
-			d.committed.Store(true)
-			types.set(d.handle, d)
-			CacheType(d.handle, t.Size())
+			d := &Datatype{Datatype: t, Handle: abi.Handle(n.ABI), IsPredefined: true, Made: Recipe{Combiner: abi.CombinerNamed}}
+			d.Committed.Store(true)
+			Types.Set(d.Handle, d)
+			CacheType(d.Handle, t.Size())
 		}
-		groups.set(abi.GroupEmpty, &group{})
+		Groups.Set(abi.GroupEmpty, &Group{})
 	})
 }

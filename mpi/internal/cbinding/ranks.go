@@ -7,37 +7,37 @@ import (
 	"github.com/weftstack/weft/mpi/internal/abi"
 )
 
-// peers returns how many ranks c can send to: those of the remote group of an intercommunicator.
-func (c *communicator) peers() int {
+// Peers returns how many ranks c can send to: those of the remote group of an intercommunicator.
+func (c *Communicator) Peers() int {
 	if c.IsInter() {
 		return c.RemoteSize()
 	}
 	return c.Size()
 }
 
-// peer translates the destination of a message.
-func (c *communicator) peer(name string, rank int) (int, error) {
-	if rank >= 0 && rank < c.peers() {
+// Peer translates the destination of a message.
+func (c *Communicator) Peer(name string, rank int) (int, error) {
+	if rank >= 0 && rank < c.Peers() {
 		return rank, nil
 	}
 	if rank == abi.ProcNull {
 		return mpi.ProcNull, nil
 	}
-	return 0, c.badRank(name, rank, abi.ErrRank)
+	return 0, c.BadRank(name, rank, abi.ErrRank)
 }
 
-// source translates the source of a message.
-func (c *communicator) source(name string, rank int) (int, error) {
+// Source translates the source of a message.
+func (c *Communicator) Source(name string, rank int) (int, error) {
 	if rank == abi.AnySource {
 		return mpi.AnySource, nil
 	}
-	return c.peer(name, rank)
+	return c.Peer(name, rank)
 }
 
-// root translates the root of a collective, which on an intercommunicator may be MPI_ROOT or
+// Root translates the root of a collective, which on an intercommunicator may be MPI_ROOT or
 // MPI_PROC_NULL.
-func (c *communicator) root(rank int) (int, error) {
-	if rank >= 0 && rank < c.peers() {
+func (c *Communicator) Root(rank int) (int, error) {
+	if rank >= 0 && rank < c.Peers() {
 		return rank, nil
 	}
 	if c.IsInter() {
@@ -48,31 +48,32 @@ func (c *communicator) root(rank int) (int, error) {
 			return mpi.ProcNull, nil
 		}
 	}
-	return 0, c.badRank("root", rank, abi.ErrRoot)
+	return 0, c.BadRank("root", rank, abi.ErrRoot)
 }
 
-func (c *communicator) badRank(name string, rank, class int) error {
-	return argError(class, name, rank, "is no rank of a communicator of "+strconv.Itoa(c.peers()))
+// BadRank returns the error of a rank that c does not have.
+func (c *Communicator) BadRank(name string, rank, class int) error {
+	return ArgError(class, name, rank, "is no rank of a communicator of "+strconv.Itoa(c.Peers()))
 }
 
-// tagOf checks the tag of a message that is sent.
-func tagOf(name string, tag int) (int, error) {
+// TagOf checks the tag of a message that is sent.
+func TagOf(name string, tag int) (int, error) {
 	if tag < 0 || tag > mpi.TagUB {
-		return 0, argError(abi.ErrTag, name, tag, "is not between 0 and MPI_TAG_UB, "+strconv.Itoa(mpi.TagUB))
+		return 0, ArgError(abi.ErrTag, name, tag, "is not between 0 and MPI_TAG_UB, "+strconv.Itoa(mpi.TagUB))
 	}
 	return tag, nil
 }
 
-// sourceTag translates the tag of a receive.
-func sourceTag(name string, tag int) (int, error) {
+// SourceTag translates the tag of a receive.
+func SourceTag(name string, tag int) (int, error) {
 	if tag == abi.AnyTag {
 		return mpi.AnyTag, nil
 	}
-	return tagOf(name, tag)
+	return TagOf(name, tag)
 }
 
-// rankToC translates a rank that a call returns.
-func rankToC(rank int) int {
+// RankToC translates a rank that a call returns.
+func RankToC(rank int) int {
 	switch rank {
 	case mpi.AnySource:
 		return abi.AnySource

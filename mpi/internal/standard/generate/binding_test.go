@@ -14,8 +14,8 @@ func TestAllProceduresAreBound(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range standard.Procedures() {
-		if p.InC() && !answeredInC(p) && !in[p.Name] {
-			t.Errorf("%s: package cbinding has no %s", p.Name, standard.GoName(p.Name))
+		if p.InC() && !answeredInC(p) && in[p.Name] == "" {
+			t.Errorf("%s: no chapter of cbinding has %s", p.Name, standard.GoName(p.Name))
 		}
 	}
 }
@@ -23,12 +23,12 @@ func TestAllProceduresAreBound(t *testing.T) {
 func TestSignatures(t *testing.T) {
 	for _, p := range standard.Procedures() {
 		want := map[string]string{
-			"MPI_Send":        "[uintptr int Handle int int Handle]",
-			"MPI_Send_init":   "[uintptr int Handle int int Handle uintptr]",
-			"MPI_Get_count":   "[uintptr Handle uintptr bool]",
+			"MPI_Send":        "[uintptr int abi.Handle int int abi.Handle]",
+			"MPI_Send_init":   "[uintptr int abi.Handle int int abi.Handle uintptr]",
+			"MPI_Get_count":   "[uintptr abi.Handle uintptr bool]",
 			"MPI_Op_create":   "[uintptr int uintptr bool]",
 			"MPI_Pcontrol":    "[int]",
-			"MPI_T_cvar_read": "[Handle uintptr]",
+			"MPI_T_cvar_read": "[abi.Handle uintptr]",
 			"MPI_Cancel":      "[uintptr]",
 		}[p.Name]
 		if want == "" {

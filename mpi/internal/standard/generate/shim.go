@@ -62,7 +62,7 @@ func shim(root, chapter string) ([]byte, error) {
 			continue
 		}
 		text, whole := answer(p)
-		if !whole && !in[p.Name] {
+		if !whole && in[p.Name] == "" {
 			continue
 		}
 		forms(p, func(name string, large bool) {
@@ -112,22 +112,25 @@ func exports(root, chapter string) ([]byte, error) {
 		return nil, err
 	}
 	var b, body strings.Builder
+	var used, others []string
 	for _, p := range standard.Procedures() {
-		if !in[p.Name] || chapterOf(p.Name) != chapter {
+		if in[p.Name] == "" || chapterOf(p.Name) != chapter {
 			continue
 		}
 		if _, whole := answer(p); whole {
 			continue
 		}
+		used = append(used, in[p.Name])
 		name := standard.GoName(p.Name)
 		var params, args []string
 		for _, q := range p.CParams(true) {
 			// A prefix keeps names of C from being keywords or packages of Go.
 			switch t := goType(q); t {
 			case "":
-			case "Handle":
+			case handleType:
 				params = append(params, "p_"+q.Name+" uintptr")
-				args = append(args, "cbinding.Handle(p_"+q.Name+")")
+				others = []string{"mpi/internal/abi"}
+				args = append(args, handleType+"(p_"+q.Name+")")
 			default:
 				params = append(params, "p_"+q.Name+" "+t)
 				args = append(args, "p_"+q.Name)
@@ -139,11 +142,11 @@ func exports(root, chapter string) ([]byte, error) {
 		}
 		fmt.Fprintf(&body, "\n//export weft_%s\nfunc weft_%s(%s) (code int32) {\n\tdefer recovered(%q, &code)\n", name, name,
 			strings.Join(params, ", "), p.Name)
-		fmt.Fprintf(&body, "\treturn int32(cbinding.%s(%s))\n}\n", name, strings.Join(args, ", "))
+		fmt.Fprintf(&body, "\treturn int32(%s.%s(%s))\n}\n", in[p.Name], name, strings.Join(args, ", "))
 	}
 	b.WriteString("//go:build linux && cgo\n\npackage main\n\nimport \"C\"\n")
 	if body.Len() > 0 {
-		b.WriteString("\nimport \"github.com/weftstack/weft/mpi/internal/cbinding\"\n")
+		b.WriteString("\n" + imports(used, others...))
 	}
 	b.WriteString(body.String())
 	return formatted(&b)

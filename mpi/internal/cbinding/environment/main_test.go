@@ -1,0 +1,9 @@
+package environment_test
+
+import (
+	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/cbinding/ctest"
+)
+
+func TestMain(m *testing.M) { ctest.Main(m) }
