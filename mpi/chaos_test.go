@@ -112,9 +112,9 @@ func newChaos(t *testing.T, n int, rng *rand.Rand, opts ...Option) *chaos {
 		t.Fatal(err)
 	}
 	k := &chaos{t: t, rng: rng}
-	job := newLocalJob(n)
+	launcher := newLocalJob(n)
 	for r := range n {
-		k.worlds = append(k.worlds, newWorld(r, n, o, &localBoot{job: job}))
+		k.worlds = append(k.worlds, newWorld(r, n, o, &localLauncher{job: launcher}))
 	}
 	for _, a := range k.worlds {
 		for _, b := range k.worlds {

@@ -50,7 +50,7 @@ func HardwareInfo() Info { return Info{ResourceMemory: "true", ResourceSite: "tr
 // key, then by rank (MPI_COMM_TYPE_SHARED). All ranks of c must call it; it
 // blocks until they do.
 func (c *Comm) SplitShared(ctx context.Context, key int) (*Comm, error) {
-	return c.Split(ctx, c.w.hostColor(), key)
+	return c.Split(ctx, c.w.job.HostColor(), key)
 }
 
 // SplitType divides c by what its ranks share, ordered by key, then by rank. All
@@ -78,9 +78,9 @@ func (c *Comm) SplitType(ctx context.Context, kind SplitKind, key int, info Info
 		}
 	case kind == SplitBySite, kind == SplitHWUnguided && c.sites() != nil,
 		kind != SplitByMemory && info[InfoHWType] == ResourceSite:
-		color, resource = colorOf(c.w.Site()), ResourceSite
+		color, resource = c.w.job.SiteColor(), ResourceSite
 	case kind == SplitByMemory, kind == SplitHWUnguided, info[InfoHWType] == ResourceMemory:
-		color, resource = c.w.hostColor(), ResourceMemory
+		color, resource = c.w.job.HostColor(), ResourceMemory
 	}
 	d, err := c.Split(ctx, color, key)
 	if err != nil || d == nil {

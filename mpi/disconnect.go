@@ -52,7 +52,7 @@ func (c *Comm) disconnect(ctx context.Context) error {
 		peers = slices.Concat(peers, c.local.comm.Peers)
 	}
 	c.Free()
-	c.w.disconnectRemotes(ctx, peers)
+	c.w.job.DisconnectRemotes(ctx, peers)
 	return nil
 }
 

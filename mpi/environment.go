@@ -8,6 +8,7 @@ import (
 
 	"github.com/weftstack/weft/internal/pmi"
 	"github.com/weftstack/weft/mpi/internal/bridge"
+	"github.com/weftstack/weft/mpi/internal/job"
 )
 
 // fromProcess sets the options that the environment of the process asks for.
@@ -72,28 +73,28 @@ func (o *options) fromEnv(getenv func(string) string) error {
 			if err != nil {
 				return fmt.Errorf("%w: WEFT_ADDRS=%q", ErrOption, s)
 			}
-			o.addrs = append(o.addrs, ap)
+			o.Addrs = append(o.Addrs, ap)
 		}
 	}
 	switch s := getenv("WEFT_SHARED"); s {
 	case "", "1":
-		o.shared = true
+		o.Shared = true
 	case "0":
 	default:
 		return fmt.Errorf("%w: WEFT_SHARED=%q", ErrOption, s)
 	}
 	if s := getenv("WEFT_SITE"); s != "" {
-		if err := checkSite(s); err != nil {
+		if err := job.CheckSite(s); err != nil {
 			return fmt.Errorf("%w (WEFT_SITE)", err)
 		}
-		o.siteOf = func(int) string { return s }
+		o.SiteOf = func(int) string { return s }
 	}
 	o.names = getenv(pmi.EnvNames)
-	o.capture = getenv("WEFT_CAPTURE")
+	o.Capture = getenv("WEFT_CAPTURE")
 	switch s := getenv("WEFT_FT"); s {
 	case "", "0":
 	case "1":
-		o.tolerant = true
+		o.Tolerant = true
 	default:
 		return fmt.Errorf("%w: WEFT_FT=%q", ErrOption, s)
 	}

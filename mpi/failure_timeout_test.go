@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/pmi"
-	"github.com/weftstack/weft/mpi/internal/transport/tcp"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/sctptest"
 )
@@ -30,40 +29,8 @@ func TestDefaultSilence(t *testing.T) {
 		{"in RunLocal", []Option{ofProcess, WithFaultTolerance()}, LocalSilence},
 	} {
 		o, err := buildOptions(TransportSCTP, tt.opts)
-		if err != nil || o.failureTimeout != tt.want {
-			t.Errorf("%s: %v, %v; want %v", tt.name, o.failureTimeout, err, tt.want)
-		}
-	}
-}
-
-// Nothing below MPI ends a link sooner than MPI takes its peer for dead.
-func TestLinksAreAsPatient(t *testing.T) {
-	for _, timeout := range []time.Duration{MinSilence, DefaultSilence, LocalSilence, PatientSilence} {
-		o := &options{failureTimeout: timeout, defaultTimeout: timeout == PatientSilence}
-		var cfg sctp.Config
-		o.timeouts(&cfg, 8)
-		ends := func(n int) (sum time.Duration) {
-			for rto := firstRTO; n >= 0; n-- {
-				sum += rto
-				rto = min(2*rto, cfg.RTOMax)
-			}
-			return sum
-		}
-		if d := ends(cfg.MaxRetransmits); d < timeout {
-			t.Errorf("timeout %v: an association ends after %v (RTO.max %v, %d retransmissions)", timeout, d, cfg.RTOMax, cfg.MaxRetransmits)
-		}
-		if d := ends(cfg.MaxInitRetransmits); d < timeout {
-			t.Errorf("timeout %v: INITs are given up after %v", timeout, d)
-		}
-		if cfg.RTOMax > DefaultSilence && timeout == PatientSilence {
-			t.Errorf("a peer that is back is noticed after %v", cfg.RTOMax)
-		}
-		k := tcp.KeepAlive(timeout)
-		if d := k.Idle + time.Duration(k.Count)*k.Interval; d < timeout {
-			t.Errorf("timeout %v: an idle TCP connection ends after %v", timeout, d)
-		}
-		if d := tcp.UserTimeoutFor(timeout); d < timeout {
-			t.Errorf("timeout %v: TCP gives data up after %v", timeout, d)
+		if err != nil || o.FailureTimeout != tt.want {
+			t.Errorf("%s: %v, %v; want %v", tt.name, o.FailureTimeout, err, tt.want)
 		}
 	}
 }
@@ -93,7 +60,7 @@ func (s *said) take() []string {
 
 // asInit makes RunLocal as patient as Init.
 func asInit(o *options) error {
-	o.local, o.failureTimeout = false, 0
+	o.Local, o.FailureTimeout = false, 0
 	return nil
 }
 
@@ -111,7 +78,7 @@ func TestPatience(t *testing.T) {
 				net.SetDefault(sctptest.Link{Delay: time.Millisecond})
 				var words said
 				both := func(do func(a, b string)) { do("10.0.0.1", "10.0.0.2") }
-				reports := func(o *options) error { o.reported = words.report; return nil }
+				reports := func(o *options) error { o.Reported = words.report; return nil }
 				err := RunLocal(t.Context(), 2, func(_ context.Context, w *World) error {
 					ctx := t.Context() // that of RunLocal ends when the other one fails
 					c := w.Comm()

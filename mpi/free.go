@@ -13,7 +13,7 @@ func (c *Comm) Free() {
 
 // forget releases what c has in addition to its contexts.
 func (c *Comm) forget() {
-	c.w.ft.Forget(c.comm.ID)
+	c.w.job.FT.Forget(c.comm.ID)
 	c.w.eng.Release(c.comm.Peers)
 	if c.local != nil {
 		c.local.Free()

@@ -44,7 +44,7 @@ func (c *Comm) Revoke() error {
 	if err := c.notFreed(); err != nil {
 		return err
 	}
-	news, err := c.w.ft.Revoke(ftComm{c})
+	news, err := c.w.job.FT.Revoke(ftComm{c})
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (c *Comm) startAgree(flags uint64) (func(context.Context) (*ft.Ballot, uint
 	if err := c.notFreed(); err != nil {
 		return nil, err
 	}
-	wait, err := c.w.ft.Start(ftComm{c}, func() *ft.Ballot { return c.ballot(flags) })
+	wait, err := c.w.job.FT.Start(ftComm{c}, func() *ft.Ballot { return c.ballot(flags) })
 	if err != nil {
 		return nil, err
 	}
@@ -267,12 +267,12 @@ func alive(group []int32, failed []bool, rank int) ([]int32, int) {
 
 // recordRevoked logs that c is revoked, by a rank in MPI_COMM_WORLD or Undefined.
 func (w *World) recordRevoked(c *Comm, by int) {
-	if w.log == nil {
+	if w.job.Log == nil {
 		return
 	}
 	attrs := []slog.Attr{slog.String("comm", c.Name()), slog.Int("size", c.Size())}
 	if by != Undefined {
 		attrs = append(attrs, slog.Int("by", by))
 	}
-	w.record(slog.LevelWarn, "communicator revoked", attrs...)
+	w.job.Record(slog.LevelWarn, "communicator revoked", attrs...)
 }

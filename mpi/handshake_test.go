@@ -10,6 +10,7 @@ import (
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
 	"github.com/weftstack/weft/mpi/internal/handshake"
+	"github.com/weftstack/weft/mpi/internal/job"
 	"github.com/weftstack/weft/sctp"
 )
 
@@ -34,22 +35,22 @@ func idle(t *testing.T, addr string, n int) {
 func TestStrangersTCP(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), handshake.Timeout/2)
 	defer cancel()
-	job := newLocalJob(2)
-	o, err := buildOptions(TransportTCP, []Option{WithAddrs(loopback)})
+	launcher := newLocalJob(2)
+	o, err := buildOptions(TransportTCP, []Option{WithAddrs(job.Loopback)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var worlds [2]*World
-	var trs [2]jobTransport
+	var trs [2]job.Transport
 	for r := range worlds {
-		worlds[r] = newWorld(r, 2, o, &localBoot{job: job})
-		if trs[r], err = newTransport(worlds[r]); err != nil {
+		worlds[r] = newWorld(r, 2, o, &localLauncher{job: launcher})
+		if trs[r], err = worlds[r].job.OpenTransport(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	_, forged := handshake.Connect(handshake.Params{Key: []byte("wrong key"), Self: 1, Size: 2}, 0)
 	for _, msg := range [][]byte{nil, []byte("GET / HTTP/1.0\r\n\r\n"), handshake.Frame(forged), handshake.Frame(append(forged, 0))} {
-		conn, err := net.Dial("tcp", trs[0].addr())
+		conn, err := net.Dial("tcp", trs[0].Addr())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +59,7 @@ func TestStrangersTCP(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	idle(t, trs[0].addr(), 2*handshake.MaxUnproven)
+	idle(t, trs[0].Addr(), 2*handshake.MaxUnproven)
 	errc := make(chan error, 2)
 	for r, w := range worlds {
 		go func() {
@@ -79,7 +80,7 @@ func TestStrangersTCP(t *testing.T) {
 func TestStrangersSCTP(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), testTime)
 	defer cancel()
-	tr, err := sctp.NewTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{loopback}})
+	tr, err := sctp.NewTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{job.Loopback}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func TestStrangersSCTP(t *testing.T) {
 	err = RunLocal(ctx, 2, func(ctx context.Context, w *World) error {
 		c := w.Comm()
 		if c.Rank() == 0 {
-			addr, err := sctp.ParseAddr(w.transport.addr())
+			addr, err := sctp.ParseAddr(w.job.Transport.Addr())
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/weftstack/weft/internal/pmi"
+	"github.com/weftstack/weft/mpi/internal/job"
 )
 
 // ErrLauncher is returned by [Init] and [SessionInit] under a launcher of several ranks that does
@@ -49,30 +50,29 @@ func joinJob(ctx context.Context, opts []Option) (w *World, spent bool, err erro
 	if o.gateways != nil {
 		return nil, false, fmt.Errorf("%w: WithGateways is for RunLocal", ErrOption)
 	}
-	if o.transport == TransportInproc {
-		return nil, false, fmt.Errorf("%w: transport %q is for RunLocal", ErrOption, o.transport)
+	if o.Transport == TransportInproc {
+		return nil, false, fmt.Errorf("%w: transport %q is for RunLocal", ErrOption, o.Transport)
 	}
 	client, err := pmi.FromEnv(ctx)
 	if err != nil {
 		return nil, false, err
 	}
 	rank, size := 0, 1
-	var boot bootstrap
+	var launcher job.Launcher
 	if client != nil {
-		rank, size, boot = client.Rank, client.Size, client
-		o.launcher = client.Addr
+		rank, size, launcher = client.Rank, client.Size, client
+		o.Launcher = client.Addr
 	} else {
-		job := newLocalJob(1)
-		boot = &localBoot{job: job}
-		o.addrs = append(o.addrs, loopback)[:1]
+		launcher = &localLauncher{job: newLocalJob(1)}
+		o.Addrs = append(o.Addrs, job.Loopback)[:1]
 	}
-	if err := o.readPlace(rank, client.JobName(), client != nil && client.Spawned); err != nil {
+	if err := o.ReadPlace(rank, client.JobName(), client != nil && client.Spawned); err != nil {
 		return nil, client != nil, err
 	}
 	if size < 1 || size > MaxRanks || rank < 0 || rank >= size {
 		return nil, true, fmt.Errorf("%w: rank %d of %d", ErrOption, rank, size)
 	}
-	w, err = joinAs(ctx, rank, size, o, boot, client)
+	w, err = joinAs(ctx, rank, size, o, launcher, client)
 	if err == nil {
 		forgetFiles()
 	}
@@ -80,25 +80,16 @@ func joinJob(ctx context.Context, opts []Option) (w *World, spent bool, err erro
 }
 
 // joinAs joins the job as a rank, once its launcher is known. client is nil without one.
-func joinAs(ctx context.Context, rank, size int, o *options, boot bootstrap, client *pmi.Client) (*World, error) {
-	w := newWorld(rank, size, o, boot)
-	f, err := newTransport(w)
+func joinAs(ctx context.Context, rank, size int, o *options, launcher job.Launcher, client *pmi.Client) (*World, error) {
+	w := newWorld(rank, size, o, launcher)
+	f, err := w.job.OpenTransport()
 	if err != nil {
 		return nil, err
 	}
 	joining, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if client != nil && client.CanWatch() {
-		lost := func(err error) { w.launcherLost(err); cancel(err) }
-		failed := func(rank int, why string) {
-			if !w.rankDied(rank, why) {
-				cancel(&RankError{Rank: rank, Err: errors.New(why)})
-			}
-		}
-		client.OnOther, client.OnBlocked = w.otherDied, w.blocked
-		if err := client.Watch(ctx, failed, lost); err != nil {
-			return nil, errors.Join(err, f.close())
-		}
+	if err := w.job.Watch(ctx, client, cancel, w.blocked); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	err = w.join(joining, f)
 	if err == nil && client != nil && client.Spawned {
@@ -109,7 +100,7 @@ func joinAs(ctx context.Context, rank, size int, o *options, boot bootstrap, cli
 			err = cause
 		}
 		w.eng.End(err)
-		return nil, errors.Join(err, f.close())
+		return nil, errors.Join(err, f.Close())
 	}
 	w.runTools()
 	return w, nil

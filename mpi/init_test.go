@@ -240,8 +240,8 @@ func TestOptions(t *testing.T) {
 	if err := o.fromEnv(func(s string) string { return env[s] }); err != nil {
 		t.Fatal(err)
 	}
-	if o.transport != "tcp" || o.eager != 128<<10 || o.streams != 3 || o.unexpected != 1<<20 || o.rendezvous != p2p.RendezvousWrite ||
-		o.spin != 10*time.Microsecond || len(o.addrs) != 2 || o.addrs[0].Port() != 5000 || o.capture != "x" {
+	if o.Transport != "tcp" || o.Eager != 128<<10 || o.Streams != 3 || o.Unexpected != 1<<20 || o.Rendezvous != p2p.RendezvousWrite ||
+		o.Spin != 10*time.Microsecond || len(o.Addrs) != 2 || o.Addrs[0].Port() != 5000 || o.Capture != "x" {
 		t.Errorf("options %+v", o)
 	}
 	for name, bad := range map[string]string{

@@ -22,7 +22,7 @@ func (w *World) Join(ctx context.Context, conn net.Conn) (*Comm, error) {
 }
 
 func (w *World) join2(ctx context.Context, conn net.Conn) (*Comm, error) {
-	if err := w.transport.listen(); err != nil {
+	if err := w.job.Transport.Listen(); err != nil {
 		return nil, err
 	}
 	accepts, err := dynamic.Join(ctx, conn)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/weftstack/weft/mpi/internal/job"
 	"github.com/weftstack/weft/mpi/internal/transport/inproc"
 )
 
@@ -45,7 +46,7 @@ func RunLocal(ctx context.Context, n int, f func(ctx context.Context, w *World) 
 
 // ofProcess sets the defaults of RunLocal.
 func ofProcess(o *options) error {
-	o.local, o.failureTimeout = true, LocalSilence
+	o.Local, o.FailureTimeout = true, LocalSilence
 	return nil
 }
 
@@ -54,23 +55,20 @@ func (j *localJob) run(
 	ctx context.Context, rank int, o *options, f func(context.Context, *World) error,
 ) (joined bool, err error) {
 	ro := *o
-	if len(ro.addrs) == 0 {
-		ro.addrs = []netip.AddrPort{loopback}
+	if len(ro.Addrs) == 0 {
+		ro.Addrs = []netip.AddrPort{job.Loopback}
 	}
 	if fam := j.family; fam.gateways != nil {
-		if ro.place, err = fam.gateways.Process(ro.siteOf(rank)); err != nil {
+		if ro.Place, err = fam.gateways.Process(ro.SiteOf(rank)); err != nil {
 			return false, fmt.Errorf("%w: %w", ErrOption, err)
 		}
 	}
-	w := newWorld(rank, j.size, &ro, &localBoot{job: j, rank: rank})
-	var tr jobTransport
-	if ro.transport == TransportInproc {
-		tr = newInprocTransport(w, j.link)
-		if ro.place != nil {
-			tr, err = newSitesTransport(w, tr)
-		}
+	w := newWorld(rank, j.size, &ro, &localLauncher{job: j, rank: rank})
+	var tr job.Transport
+	if ro.Transport == TransportInproc {
+		tr, err = w.job.OpenInproc(j.link)
 	} else {
-		tr, err = newTransport(w)
+		tr, err = w.job.OpenTransport()
 	}
 	if err != nil {
 		return false, err
@@ -90,8 +88,8 @@ func (j *localJob) run(
 			return joined, w.Finalize(ctx)
 		}
 	}
-	if ro.tolerant {
-		w.die(err)
+	if ro.Tolerant {
+		w.job.Die(err)
 	} else {
 		why, _, _ := strings.Cut(err.Error(), "\n") // of a panic without the stack
 		w.Abort(1, why)
@@ -108,7 +106,7 @@ type localJob struct {
 
 	mu     sync.Mutex
 	store  map[string]string
-	worlds []*World
+	ranks  []*job.Job
 	wait   int           // ranks in the present barrier
 	gate   chan struct{} // closed when it is over
 	linked chan struct{} // closed when the in-process links are made
@@ -123,21 +121,21 @@ func newLocalJob(n int) *localJob {
 	}
 }
 
-// link collects the worlds and, when it has all, makes links between them.
-func (j *localJob) link(ctx context.Context, w *World) error {
+// link collects the ranks and, when it has all, makes links between them.
+func (j *localJob) link(ctx context.Context, r *job.Job) error {
 	j.mu.Lock()
-	j.worlds = append(j.worlds, w)
-	if len(j.worlds) == j.size {
-		for i, a := range j.worlds {
-			for _, b := range j.worlds[:i] {
-				if a.opts.place != nil && a.opts.place.Site != b.opts.place.Site {
+	j.ranks = append(j.ranks, r)
+	if len(j.ranks) == j.size {
+		for i, a := range j.ranks {
+			for _, b := range j.ranks[:i] {
+				if a.Options.Place != nil && a.Options.Place.Site != b.Options.Place.Site {
 					continue // through gateways
 				}
-				ab := &inproc.Link{To: b.eng.Peers[a.Rank()]}
-				ba := &inproc.Link{To: a.eng.Peers[b.Rank()], Rev: ab}
+				ab := &inproc.Link{To: b.Engine.Peers[a.Rank()]}
+				ba := &inproc.Link{To: a.Engine.Peers[b.Rank()], Rev: ab}
 				ab.Rev = ba
-				a.eng.Peers[b.Rank()].Link = ab
-				b.eng.Peers[a.Rank()].Link = ba
+				a.Engine.Peers[b.Rank()].Link = ab
+				b.Engine.Peers[a.Rank()].Link = ba
 			}
 		}
 		close(j.linked)
@@ -158,20 +156,20 @@ func (j *localJob) pause(ctx context.Context, c chan struct{}) error {
 	}
 }
 
-// localBoot is the bootstrap of one rank of a localJob.
-type localBoot struct {
+// localLauncher is the job.Launcher of one rank of a localJob.
+type localLauncher struct {
 	job  *localJob
 	rank int
 }
 
-func (b *localBoot) Put(_ context.Context, key, value string) error {
+func (b *localLauncher) Put(_ context.Context, key, value string) error {
 	b.job.mu.Lock()
 	defer b.job.mu.Unlock()
 	b.job.store[key] = value
 	return nil
 }
 
-func (b *localBoot) Get(_ context.Context, key string) (string, error) {
+func (b *localLauncher) Get(_ context.Context, key string) (string, error) {
 	b.job.mu.Lock()
 	defer b.job.mu.Unlock()
 	v, ok := b.job.store[key]
@@ -181,7 +179,7 @@ func (b *localBoot) Get(_ context.Context, key string) (string, error) {
 	return v, nil
 }
 
-func (b *localBoot) Barrier(ctx context.Context) error {
+func (b *localLauncher) Barrier(ctx context.Context) error {
 	j := b.job
 	j.mu.Lock()
 	gate := j.gate
@@ -194,7 +192,7 @@ func (b *localBoot) Barrier(ctx context.Context) error {
 	return j.pause(ctx, gate)
 }
 
-func (b *localBoot) Abort(code int, msg string) error {
+func (b *localLauncher) Abort(code int, msg string) error {
 	j := b.job
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -205,4 +203,4 @@ func (b *localBoot) Abort(code int, msg string) error {
 	return nil
 }
 
-func (b *localBoot) Finalize(context.Context) error { return nil }
+func (b *localLauncher) Finalize(context.Context) error { return nil }

@@ -38,7 +38,7 @@ func (fam *localFamily) start(j *localJob, what string, f func(rank int) func(co
 			fam.mu.Lock()
 			fam.errs = append(fam.errs, fmt.Errorf("%srank %d: %w", what, rank, err))
 			fam.mu.Unlock()
-			if !fam.o.tolerant || !joined { // the others of j wait for it to join
+			if !fam.o.Tolerant || !joined { // the others of j wait for it to join
 				fam.cancel()
 			}
 		})
@@ -46,7 +46,7 @@ func (fam *localFamily) start(j *localJob, what string, f func(rank int) func(co
 }
 
 // Spawn implements dynamic.Spawner.
-func (b *localBoot) Spawn(_ context.Context, s *pmi.Spawn) (*pmi.Spawned, error) {
+func (b *localLauncher) Spawn(_ context.Context, s *pmi.Spawn) (*pmi.Spawned, error) {
 	fam := b.job.family
 	if fam == nil {
 		return nil, errors.New("the process was started without a launcher")
@@ -88,7 +88,7 @@ func (b *localBoot) Spawn(_ context.Context, s *pmi.Spawn) (*pmi.Spawned, error)
 }
 
 // Publish implements nameService.
-func (b *localBoot) Publish(_ context.Context, name, port string) error {
+func (b *localLauncher) Publish(_ context.Context, name, port string) error {
 	err := localNames.Publish(name, port)
 	if fam := b.job.family; fam != nil && err == nil {
 		fam.mu.Lock()
@@ -110,17 +110,17 @@ func (fam *localFamily) unpublish() {
 }
 
 // Unpublish implements nameService.
-func (b *localBoot) Unpublish(_ context.Context, name, port string) error {
+func (b *localLauncher) Unpublish(_ context.Context, name, port string) error {
 	return localNames.Unpublish(name, port)
 }
 
 // Lookup implements nameService.
-func (b *localBoot) Lookup(_ context.Context, name string) (string, error) {
+func (b *localLauncher) Lookup(_ context.Context, name string) (string, error) {
 	return localNames.Lookup(name)
 }
 
 // AppNum implements launcherInfo.
-func (b *localBoot) AppNum(context.Context) (int, error) {
+func (b *localLauncher) AppNum(context.Context) (int, error) {
 	if b.job.app == nil {
 		return 0, nil
 	}
@@ -128,4 +128,4 @@ func (b *localBoot) AppNum(context.Context) (int, error) {
 }
 
 // UniverseSize implements launcherInfo.
-func (b *localBoot) UniverseSize(context.Context) (int, error) { return b.job.size, nil }
+func (b *localLauncher) UniverseSize(context.Context) (int, error) { return b.job.size, nil }

@@ -31,7 +31,7 @@ func (w *World) names() (nameService, error) {
 	if s := w.opts.names; s != "" {
 		return pmi.NameClient(s), nil
 	}
-	if s, ok := w.boot.(nameService); ok {
+	if s, ok := w.job.Launcher.(nameService); ok {
 		return s, nil
 	}
 	return nil, fmt.Errorf("%w: no name service", ErrService)

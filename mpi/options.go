@@ -2,30 +2,27 @@ package mpi
 
 import (
 	"fmt"
-	"log/slog"
 	"net/netip"
 	"os"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/weftstack/weft/internal/pmi"
-	"github.com/weftstack/weft/internal/sites"
-	"github.com/weftstack/weft/mpi/internal/p2p"
+	"github.com/weftstack/weft/mpi/internal/job"
 )
 
 // Names of transports, for WithTransport and WEFT_TRANSPORT.
 const (
 	// TransportHybrid sends messages over SCTP and performs one-sided operations by iWARP on the
 	// same UDP socket. It is the default of Init.
-	TransportHybrid = "hybrid"
+	TransportHybrid = job.TransportHybrid // "hybrid"
 	// TransportSCTP sends everything as messages over SCTP.
-	TransportSCTP = "sctp"
+	TransportSCTP = job.TransportSCTP // "sctp"
 	// TransportTCP uses one TCP connection per pair of ranks.
-	TransportTCP = "tcp"
+	TransportTCP = job.TransportTCP // "tcp"
 	// TransportInproc passes messages between ranks of one process in memory. It is the default of
 	// RunLocal, and not available to Init.
-	TransportInproc = "inproc"
+	TransportInproc = job.TransportInproc // "inproc"
 )
 
 // Defaults and limits of the options.
@@ -52,34 +49,13 @@ var defaultEager = DefaultEager
 type Option func(*options) error
 
 type options struct {
-	transport      string
-	eager          int
-	streams        int
-	unexpected     int
-	rendezvous     p2p.Rendezvous
-	spin           time.Duration
-	shared         bool // memory with ranks of the same host
-	capture        string
-	profiler       Profiler
-	tools          []tool // made for environment variables
-	toolFiles      []*os.File
-	launcher       string // where it is, as host:port, if it was reached over TCP
-	addrs          []netip.AddrPort
-	tolerant       bool
-	failureTimeout time.Duration
-	defaultTimeout bool               // failureTimeout was not set by an option
-	local          bool               // the ranks are goroutines of this process
-	names          string             // name service, as ADDRESS/TOKEN
-	programs       map[string]Program // for Spawn in RunLocal
-	sctp           sctpOptions
-	log            *slog.Logger          // nil: nothing is logged
-	hostOf         func(rank int) string // of tests: instead of hostID
-	siteOf         func(rank int) string // see WithSite; nil: not known
-	gateways       *GatewayOptions       // see WithGateways
-	place          *sites.Process        // of this process, if there are gateways
-	spawnsNone     error                 // why Spawn starts nothing; nil: it does
-
-	reported func(by, about int, state pmi.PeerState) // of tests: instead of World.report
+	job.Options
+	profiler  Profiler
+	tools     []tool // made for environment variables
+	toolFiles []*os.File
+	names     string             // name service, as ADDRESS/TOKEN
+	programs  map[string]Program // for Spawn in RunLocal
+	gateways  *GatewayOptions    // see WithGateways
 }
 
 // WithTransport selects the transport by name; an unknown one gives ErrOption.
@@ -87,7 +63,7 @@ func WithTransport(name string) Option {
 	return func(o *options) error {
 		switch name {
 		case TransportHybrid, TransportSCTP, TransportTCP, TransportInproc:
-			o.transport = name
+			o.Transport = name
 			return nil
 		}
 		return fmt.Errorf("%w: transport %q", ErrOption, name)
@@ -101,7 +77,7 @@ func WithEager(bytes int) Option {
 		if bytes < 0 || bytes > MaxEager {
 			return fmt.Errorf("%w: eager limit %d", ErrOption, bytes)
 		}
-		o.eager = bytes
+		o.Eager = bytes
 		return nil
 	}
 }
@@ -114,7 +90,7 @@ func WithStreams(n int) Option {
 		if n < 1 || n > MaxStreams {
 			return fmt.Errorf("%w: %d streams", ErrOption, n)
 		}
-		o.streams = n
+		o.Streams = n
 		return nil
 	}
 }
@@ -127,7 +103,7 @@ func WithUnexpected(bytes int) Option {
 		if bytes < 0 {
 			return fmt.Errorf("%w: %d bytes for unexpected messages", ErrOption, bytes)
 		}
-		o.unexpected = bytes
+		o.Unexpected = bytes
 		return nil
 	}
 }
@@ -141,7 +117,7 @@ func WithSpin(d time.Duration) Option {
 		if d < 0 {
 			return fmt.Errorf("%w: spin of %v", ErrOption, d)
 		}
-		o.spin = d
+		o.Spin = d
 		return nil
 	}
 }
@@ -150,7 +126,7 @@ func WithSpin(d time.Duration) Option {
 // By default peers get all addresses of interfaces that are up.
 func WithAddrs(addrs ...netip.AddrPort) Option {
 	return func(o *options) error {
-		o.addrs = addrs
+		o.Addrs = addrs
 		return nil
 	}
 }
@@ -160,44 +136,29 @@ func WithAddrs(addrs ...netip.AddrPort) Option {
 // ranks on one host otherwise omit.
 func WithCapture(file string) Option {
 	return func(o *options) error {
-		o.capture = file
+		o.Capture = file
 		return nil
 	}
 }
 
-// spinAuto in options.spin selects the default.
-const spinAuto = -1
-
 func buildOptions(transport string, opts []Option) (*options, error) {
-	o := &options{
-		transport: transport, eager: defaultEager, streams: DefaultStreams,
-		unexpected: DefaultUnexpected, spin: spinAuto,
-	}
+	o := &options{Options: job.Options{
+		Transport: transport, Eager: defaultEager, Streams: DefaultStreams,
+		Unexpected: DefaultUnexpected, Spin: job.SpinAuto,
+	}}
 	for _, f := range opts {
 		if err := f(o); err != nil {
 			return nil, err
 		}
 	}
 	switch {
-	case o.failureTimeout != 0:
-	case o.tolerant:
-		o.failureTimeout = DefaultSilence
+	case o.FailureTimeout != 0:
+	case o.Tolerant:
+		o.FailureTimeout = DefaultSilence
 	default:
-		o.failureTimeout, o.defaultTimeout = PatientSilence, true
+		o.FailureTimeout, o.DefaultTimeout = PatientSilence, true
 	}
 	return o, nil
-}
-
-// zeroChecksum reports whether packets that do not leave the host have no checksum. They have one
-// with WithPacketConns, because the connections may damage packets, and with WithCapture.
-func (o *options) zeroChecksum() bool {
-	return o.sctp.conns == nil && o.capture == ""
-}
-
-// shares reports whether ranks of one host share memory. With WithCapture they do not, so that all
-// messages are captured.
-func (o *options) shares() bool {
-	return o.shared && o.transport == TransportHybrid && o.sctp.conns == nil && o.capture == ""
 }
 
 // parseSize reads a number of bytes, with an optional suffix K, M or G (of 1024).

@@ -12,20 +12,20 @@ import (
 func TestSpawnedProcessHasNoPlaceByFile(t *testing.T) {
 	t.Setenv(sites.EnvFile, "no-such-file")
 	var o options
-	if err := o.readPlace(0, "kvs_1", true); !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "only weft run -sites spawns others") {
+	if err := o.ReadPlace(0, "kvs_1", true); !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "only weft run -sites spawns others") {
 		t.Errorf("spawned: %v", err)
 	}
-	if err := o.readPlace(0, "kvs_1", false); !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "no-such-file") {
+	if err := o.ReadPlace(0, "kvs_1", false); !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "no-such-file") {
 		t.Errorf("of the first processes: %v", err)
 	}
-	if o.spawnsNone == nil {
+	if o.SpawnsNone == nil {
 		t.Error("the first processes may spawn others")
 	}
 	o = options{}
-	if err := o.readPlace(0, "", true); err != nil {
+	if err := o.ReadPlace(0, "", true); err != nil {
 		t.Errorf("without a launcher: %v", err)
 	}
-	if o.spawnsNone != nil {
-		t.Errorf("without a launcher: %v", o.spawnsNone)
+	if o.SpawnsNone != nil {
+		t.Errorf("without a launcher: %v", o.SpawnsNone)
 	}
 }

@@ -3,7 +3,6 @@ package mpi
 import (
 	"context"
 	"fmt"
-	"net"
 	"strconv"
 	"time"
 
@@ -34,39 +33,11 @@ const InfoTimeout = "timeout"
 
 // OpenPort opens a port, and returns its name, by which processes of other jobs connect to it with
 // [Comm.Connect] (MPI_Open_port). It is local and does not block.
-func (w *World) OpenPort() (string, error) {
-	if err := w.usable(); err != nil {
-		return "", err
-	}
-	if t, ok := w.transport.(*sitesTransport); ok {
-		return t.openPort()
-	}
-	ln, addr, err := dynamic.ListenTCP(w.opts.addr().Addr())
-	if err != nil {
-		return "", err
-	}
-	return w.ports.Open(addr, ln)
-}
-
-// dialPort connects to the address in the name of a port.
-func (w *World) dialPort(ctx context.Context, addr string) (net.Conn, error) {
-	if t, ok := w.transport.(*sitesTransport); ok {
-		return t.dialPort(ctx, addr)
-	}
-	return dynamic.DialTCP(ctx, directOf(addr))
-}
+func (w *World) OpenPort() (string, error) { return w.job.OpenPort() }
 
 // ClosePort closes a port (MPI_Close_port). Calls of [Comm.Accept] and [Comm.Connect] that wait at
 // it return ErrPort.
-func (w *World) ClosePort(name string) error { return w.ports.Close(name) }
-
-// takeAt returns the next connection with a waiting process at the open port with a name.
-func (w *World) takeAt(ctx context.Context, name string) (*dynamic.RootConn, error) {
-	if err := w.usable(); err != nil {
-		return nil, err
-	}
-	return w.ports.Take(ctx, name, w.eng.Over)
-}
+func (w *World) ClosePort(name string) error { return w.job.Ports.Close(name) }
 
 // Accept makes an intercommunicator of c and a group that calls [Comm.Connect] with the name of the
 // port (MPI_Comm_accept). All ranks of c must call it; port is the one that rank root has opened,
@@ -75,7 +46,7 @@ func (w *World) takeAt(ctx context.Context, name string) (*dynamic.RootConn, err
 func (c *Comm) Accept(ctx context.Context, port string, root int) (*Comm, error) {
 	t := c.enter()
 	d, err := c.connectGroups(ctx, root, true, func(ctx context.Context) (*dynamic.RootConn, error) {
-		return c.w.takeAt(ctx, port)
+		return c.w.job.TakeAt(ctx, port)
 	})
 	c.leave(t, "Comm.Accept", root, 0, 0, err)
 	return d, c.raise(err)
@@ -98,7 +69,7 @@ func (c *Comm) Connect(ctx context.Context, port string, root int, info Info) (*
 			}
 			wait = time.Duration(n) * time.Second
 		}
-		return dynamic.Dial(ctx, port, wait, c.w.dialPort)
+		return dynamic.Dial(ctx, port, wait, c.w.job.DialPort)
 	})
 	c.leave(t, "Comm.Connect", root, 0, 0, err)
 	return d, c.raise(err)

@@ -68,7 +68,7 @@ func joinOnce(ctx context.Context, opts []Option, user func() error) (*World, er
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.w = w
-	if p.leaving || w.finalizing.Load() {
+	if p.leaving || w.job.Leaving() {
 		return nil, fmt.Errorf("%w: this process joins its job once", ErrFinalized)
 	}
 	if err := user(); err != nil {

@@ -133,7 +133,7 @@ func initRetriedJob() error {
 	if os.Getenv("WEFT_TEST_SPEND") != "" {
 		over, cancel := context.WithCancel(ctx)
 		whileJoining := func(o *options) error {
-			o.hostOf = func(int) string { cancel(); return "here" }
+			o.HostOf = func(int) string { cancel(); return "here" }
 			return nil
 		}
 		_, err = Init(over, whileJoining)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/job"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
@@ -78,21 +79,21 @@ func TestViolationEndsLink(t *testing.T) {
 
 // Ranks that were started with different options find out when they join.
 func TestOptionsMustAgree(t *testing.T) {
-	job := newLocalJob(2)
+	launcher := newLocalJob(2)
 	errc := make(chan error, 2)
 	for r := range 2 {
-		o, err := buildOptions(TransportTCP, []Option{WithAddrs(loopback), WithStreams(3 + r)})
+		o, err := buildOptions(TransportTCP, []Option{WithAddrs(job.Loopback), WithStreams(3 + r)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := newWorld(r, 2, o, &localBoot{job: job})
-		f, err := newTransport(w)
+		w := newWorld(r, 2, o, &localLauncher{job: launcher})
+		f, err := w.job.OpenTransport()
 		if err != nil {
 			t.Fatal(err)
 		}
 		go func() {
 			err := w.join(context.Background(), f)
-			_ = f.close()
+			_ = f.Close()
 			errc <- err
 		}()
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/job"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/rdmadev"
 )
@@ -15,7 +16,7 @@ type chaosBulks struct {
 	exposed map[uint32]*chaosExposure
 	offered map[uint32]*chaosOffer
 	last    uint32
-	unsure  map[bodyKey]*bodyWrite
+	unsure  map[bodyKey]*job.BodyWrite
 	reading int
 	written int
 	read    int
@@ -43,7 +44,7 @@ func (x *chaosExposure) Withdraw() { delete(x.b.exposed, x.stag) }
 // addBulk gives all ranks RDMA.
 func (k *chaos) addBulk() *chaosBulks {
 	b := &chaosBulks{k: k, exposed: make(map[uint32]*chaosExposure), offered: make(map[uint32]*chaosOffer),
-		unsure: make(map[bodyKey]*bodyWrite)}
+		unsure: make(map[bodyKey]*job.BodyWrite)}
 	for _, w := range k.worlds {
 		w.eng.Bulk = &chaosBulk{b, w.eng}
 	}
@@ -74,7 +75,7 @@ func (b *chaosBulk) Expose(r *p2p.Request) (g envelope.Key, ok bool) {
 }
 
 func (b *chaosBulk) Write(r *p2p.Request, v *envelope.Header) {
-	m := &bodyWrite{Write: rdmadev.Write{ID: v.PeerID, Buf: r.Buf[:v.Length]}, r: r}
+	m := &job.BodyWrite{Write: rdmadev.Write{ID: v.PeerID, Buf: r.Buf[:v.Length]}, Request: r}
 	n := int(v.Length)
 	stag, to := v.Key.STag, b.k.worlds[v.Key.Port].eng
 	k := bodyKey{r.Peer, m.ID}
@@ -110,7 +111,7 @@ func (b *chaosBulk) Write(r *p2p.Request, v *envelope.Header) {
 func (b *chaosBulk) HandleWriteFIN(p *p2p.Peer, id uint64) {
 	if m := b.unsure[bodyKey{p, id}]; m != nil {
 		delete(b.unsure, bodyKey{p, id})
-		m.r.Event(nil)
+		m.Request.Event(nil)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/job"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/sctptest"
@@ -135,15 +136,15 @@ func TestRendezvousPeerDies(t *testing.T) {
 
 // halfWriter writes half of the first body, and lets the test go on.
 type halfWriter struct {
-	*rdmaBulk
+	*job.RDMABulk
 	stag chan uint32
 	conn chan *verbs.QP
 }
 
 func (h *halfWriter) Write(r *p2p.Request, v *envelope.Header) {
-	d, g := h.open.Load(), v.Key
+	d, g := h.Open(), v.Key
 	go func() {
-		h.conn <- d.Connect((*rdmaPeer)(r.Peer), &g)
+		h.conn <- d.Connect((*job.RDMAPeer)(r.Peer), &g)
 		h.stag <- g.STag
 	}()
 }
@@ -188,7 +189,7 @@ func receiveHalf(ctx context.Context, w *World, n int, halfway chan struct{}) er
 	if !errors.Is(err, ErrProcFailed) {
 		return fmt.Errorf("receive: %w, want ErrProcFailed", err)
 	}
-	if left := openMemory(w.eng.Bulk.(*rdmaBulk)); left != 0 {
+	if left := openMemory(w.eng.Bulk.(*job.RDMABulk)); left != 0 {
 		return fmt.Errorf("%d buffers can be written to after the error", left)
 	}
 	for i := range buf { // it is the program's again, and the race detector's
@@ -206,7 +207,7 @@ func sendHalf(ctx context.Context, w *World, n int, halfway, failed chan struct{
 		return err
 	}
 	qp, stag := <-h.conn, <-h.stag
-	mr, err := w.rdma.dev.PD().Register(data[:n/2], 0)
+	mr, err := device(w).PD().Register(data[:n/2], 0)
 	if err != nil {
 		return err
 	}
@@ -283,7 +284,7 @@ func TestRendezvousSendGivenUp(t *testing.T) {
 		if err := Barrier(ctx, c); err != nil {
 			return err
 		}
-		if b := w.eng.Bulk.(*rdmaBulk); openMemory(b) != 0 {
+		if b := w.eng.Bulk.(*job.RDMABulk); openMemory(b) != 0 {
 			return fmt.Errorf("peers can still access %d buffers", openMemory(b))
 		}
 		if c.Rank() == 0 {
@@ -346,13 +347,13 @@ func TestRendezvousAborted(t *testing.T) {
 
 // offerNotes keeps what is offered.
 type offerNotes struct {
-	*rdmaBulk
-	offers map[*p2p.Request]bulkOffer
+	*job.RDMABulk
+	offers map[*p2p.Request]job.BodyOffer
 }
 
 func (o *offerNotes) Offer(r *p2p.Request) (g envelope.Key, ok bool) {
-	if g, ok = o.rdmaBulk.Offer(r); ok {
-		o.offers[r] = r.Offered.(bulkOffer)
+	if g, ok = o.RDMABulk.Offer(r); ok {
+		o.offers[r] = r.Offered.(job.BodyOffer)
 	}
 	return g, ok
 }
@@ -371,7 +372,7 @@ func TestRendezvousReadDrains(t *testing.T) {
 		defer cancel()
 		err := RunLocal(ctx, 2, func(ctx context.Context, w *World) error {
 			c, b := w.Comm(), make([]byte, 50_000)
-			notes := &offerNotes{w.eng.Bulk.(*rdmaBulk), make(map[*p2p.Request]bulkOffer)}
+			notes := &offerNotes{w.eng.Bulk.(*job.RDMABulk), make(map[*p2p.Request]job.BodyOffer)}
 			w.eng.Bulk = notes
 			const sends = 100
 			for i := range sends {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/mpi/internal/job"
 )
 
 // TestRendezvousAssociationsLost ends the associations of queue pairs at any moment, by
@@ -18,7 +20,7 @@ func TestRendezvousAssociationsLost(t *testing.T) {
 	t.Logf("seed %d", seed)
 	eachMethod(t, func(ctx context.Context, w *World, _ string) error {
 		c := w.Comm()
-		b := w.eng.Bulk.(*rdmaBulk)
+		b := w.eng.Bulk.(*job.RDMABulk)
 		over := make(chan struct{})
 		var wg sync.WaitGroup
 		defer wg.Wait()
@@ -31,8 +33,8 @@ func TestRendezvousAssociationsLost(t *testing.T) {
 					return
 				case <-time.After(time.Duration(rng.IntN(2000)) * time.Microsecond):
 				}
-				if b.open.Load() != nil {
-					for _, a := range w.rdma.dev.Verbs().Associations() {
+				if b.Open() != nil {
+					for _, a := range device(w).Verbs().Associations() {
 						a.Abort("lost")
 					}
 				}

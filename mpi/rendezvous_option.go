@@ -42,7 +42,7 @@ func WithRendezvous(method string) Option {
 		if !ok {
 			return fmt.Errorf("%w: rendezvous method %q", ErrOption, method)
 		}
-		o.rendezvous = m
+		o.Rendezvous = m
 		return nil
 	}
 }

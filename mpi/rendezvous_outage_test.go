@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weftstack/weft/mpi/internal/job"
 	"github.com/weftstack/weft/mpi/internal/rdmadev"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/sctptest"
@@ -160,11 +161,11 @@ func withOutages(t *testing.T, seed uint64, ranks int, f func(ctx context.Contex
 			}
 		})
 		err := RunLocal(ctx, ranks, func(ctx context.Context, w *World) error {
-			bulk := w.eng.Bulk.(*rdmaBulk)
+			bulk := w.eng.Bulk.(*job.RDMABulk)
 			bulk.Prepare()
-			if bulk.open.Load() != nil {
+			if bulk.Open() != nil {
 				o.mu.Lock()
-				o.ports[w.rdma.dev.Verbs().Addr().Port] = true
+				o.ports[device(w).Verbs().Addr().Port] = true
 				o.mu.Unlock()
 			}
 			if err := Barrier(ctx, w.Comm()); err != nil {
@@ -225,7 +226,7 @@ func (o *outages) exchange(ctx context.Context, c *Comm, tag, rounds int, seed u
 		if err := checkPattern(in, tag+round); err != nil {
 			return fmt.Errorf("tag %d, round %d: %w", tag, round, err)
 		}
-		if d := c.w.eng.Bulk.(*rdmaBulk).open.Load(); d != nil {
+		if d := c.w.eng.Bulk.(*job.RDMABulk).Open(); d != nil {
 			o.note(d)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/weftstack/weft/mpi/internal/job"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/rdmadev"
 )
@@ -209,9 +210,18 @@ func TestRendezvousLimits(t *testing.T) {
 	}, WithEager(0))
 }
 
+// device returns the RDMA device of w.
+func device(w *World) *rdmadev.Device {
+	d, err := w.job.Device()
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
 // openedBulk opens the device of w.
-func openedBulk(w *World) *rdmaBulk {
-	b := w.eng.Bulk.(*rdmaBulk)
+func openedBulk(w *World) *job.RDMABulk {
+	b := w.eng.Bulk.(*job.RDMABulk)
 	open := make(chan struct{})
 	if !b.Ready(func() { close(open) }) {
 		<-open
@@ -220,10 +230,10 @@ func openedBulk(w *World) *rdmaBulk {
 }
 
 // holdMemory uses up some of the buffers that peers may access.
-func holdMemory(b *rdmaBulk, method string) (free func(), err error) {
+func holdMemory(b *job.RDMABulk, method string) (free func(), err error) {
 	var held []func()
 	for range rdmadev.MaxExposed - 400 {
-		r := p2p.GetRequest(b.eng)
+		r := p2p.GetRequest(b.Engine)
 		r.Buf, r.Status.Bytes = make([]byte, 1), 1
 		if method == RendezvousRead {
 			if _, ok := b.Offer(r); !ok {
@@ -245,8 +255,8 @@ func holdMemory(b *rdmaBulk, method string) (free func(), err error) {
 }
 
 // openMemory returns how many buffers peers may access.
-func openMemory(b *rdmaBulk) int {
-	d := b.open.Load()
+func openMemory(b *job.RDMABulk) int {
+	d := b.Open()
 	if d == nil {
 		return 0
 	}
@@ -278,15 +288,15 @@ func TestRendezvousConnectionLost(t *testing.T) {
 	const rounds, each, n = 20, 4, 200_000
 	eachMethod(t, func(ctx context.Context, w *World, _ string) error {
 		c := w.Comm()
-		b := w.eng.Bulk.(*rdmaBulk)
+		b := w.eng.Bulk.(*job.RDMABulk)
 		for round := range rounds {
 			reqs, bufs, err := startBodies(c, each, n, each*round)
 			if err != nil {
 				return err
 			}
-			d := b.open.Load()
+			d := b.Open()
 			if d != nil && round%2 == c.Rank() { // either side
-				for _, qp := range append(w.rdma.dev.ServingQPs(), d.QPs()...) {
+				for _, qp := range append(device(w).ServingQPs(), d.QPs()...) {
 					_ = qp.Close() // closed before, perhaps
 				}
 			}
@@ -315,7 +325,7 @@ func TestRendezvousPieces(t *testing.T) {
 	const piece = 1000
 	eachMethod(t, func(ctx context.Context, w *World, method string) error {
 		c := w.Comm()
-		openedBulk(w).open.Load().Segment = piece
+		openedBulk(w).Open().Segment = piece
 		if err := Barrier(ctx, c); err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ func (c *Comm) askHosts(ctx context.Context) ([]int, error) {
 		return hosts, nil
 	}
 	out := make([]int, c.Size())
-	return out, Allgather(ctx, c, []int{c.w.hostColor()}, out)
+	return out, Allgather(ctx, c, []int{c.w.job.HostColor()}, out)
 }
 
 // arranged makes a communicator of the given ranks of c, in that order; the others

@@ -11,7 +11,7 @@ import (
 // withHosts makes ranks believe that they are on these hosts.
 func withHosts(hosts []int) Option {
 	return func(o *options) error {
-		o.hostOf = func(rank int) string { return fmt.Sprint("host", hosts[rank]) }
+		o.HostOf = func(rank int) string { return fmt.Sprint("host", hosts[rank]) }
 		return nil
 	}
 }

@@ -8,7 +8,7 @@ import "github.com/weftstack/weft/mpi/internal/transport/shm"
 // messages go over SCTP. Ranks may differ.
 func WithSharedMemory(on bool) Option {
 	return func(o *options) error {
-		o.shared = on
+		o.Shared = on
 		return nil
 	}
 }

@@ -44,7 +44,7 @@ func TestSharedMemoryUse(t *testing.T) {
 		{"tcp", false, []Option{WithTransport(TransportTCP), on}},
 		{"capture", false, []Option{hybrid, on, WithCapture(t.TempDir() + "/capture")}},
 		{"hosts", false, []Option{hybrid, on, func(o *options) error {
-			o.hostOf = func(rank int) string { return fmt.Sprint("host", rank) }
+			o.HostOf = func(rank int) string { return fmt.Sprint("host", rank) }
 			return nil
 		}}},
 	} {
@@ -71,8 +71,8 @@ func TestSharedMemoryUse(t *testing.T) {
 func TestSharedMemoryFromEnv(t *testing.T) {
 	for s, want := range map[string]bool{"": true, "1": true, "0": false} {
 		o := new(options)
-		if err := o.fromEnv(func(name string) string { return map[string]string{"WEFT_SHARED": s}[name] }); err != nil || o.shared != want {
-			t.Errorf("WEFT_SHARED=%q: %v, %v", s, o.shared, err)
+		if err := o.fromEnv(func(name string) string { return map[string]string{"WEFT_SHARED": s}[name] }); err != nil || o.Shared != want {
+			t.Errorf("WEFT_SHARED=%q: %v, %v", s, o.Shared, err)
 		}
 	}
 	err := new(options).fromEnv(func(name string) string { return map[string]string{"WEFT_SHARED": "yes"}[name] })

@@ -1,14 +1,13 @@
 package mpi
 
 import (
-	"fmt"
-
 	"github.com/weftstack/weft/mpi/internal/coll"
+	"github.com/weftstack/weft/mpi/internal/job"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // MaxSiteName bounds the name of a site, in bytes.
-const MaxSiteName = 64
+const MaxSiteName = job.MaxSiteName // 64
 
 // WithSite says at which site a process is: of returns the name of the site of a rank of the job's
 // first communicator, and is called for the own rank only, so that the ranks of RunLocal can play
@@ -20,26 +19,13 @@ const MaxSiteName = 64
 // begins.
 func WithSite(of func(rank int) string) Option {
 	return func(o *options) error {
-		o.siteOf = of
+		o.SiteOf = of
 		return nil
 	}
 }
 
-// checkSite checks the name of a site.
-func checkSite(name string) error {
-	if len(name) > MaxSiteName {
-		return fmt.Errorf("%w: site %.16q...: name of %d bytes, at most %d", ErrOption, name, len(name), MaxSiteName)
-	}
-	return nil
-}
-
 // Site returns the name of the site that the process is at, or an empty one: see WithSite.
-func (w *World) Site() string {
-	if w.opts.siteOf == nil {
-		return ""
-	}
-	return w.opts.siteOf(w.Rank())
-}
+func (w *World) Site() string { return w.job.Site() }
 
 // SiteOf returns the name of the site of a rank of c, of the remote group of an intercommunicator.
 // It is local. The name is empty if the rank has not told it. Errors: ErrRank.

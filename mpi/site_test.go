@@ -99,7 +99,7 @@ func TestSiteNames(t *testing.T) {
 		}
 		o := new(options)
 		err = o.fromEnv(func(name string) string { return map[string]string{"WEFT_SITE": tt.name}[name] })
-		if !errors.Is(err, tt.want) || err == nil && o.siteOf(0) != tt.name {
+		if !errors.Is(err, tt.want) || err == nil && o.SiteOf(0) != tt.name {
 			t.Errorf("WEFT_SITE of %d bytes: %v", len(tt.name), err)
 		}
 	}

@@ -2,7 +2,6 @@ package mpi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/weftstack/weft/internal/pmi"
@@ -95,7 +94,7 @@ func (c *Comm) SpawnMultiple(ctx context.Context, cmds []Command, root int) (*Co
 
 func (c *Comm) spawn(ctx context.Context, cmds []Command, root int) (*Comm, error) {
 	return c.connectGroups(ctx, root, true, func(ctx context.Context) (*dynamic.RootConn, error) {
-		if err := c.w.opts.spawnsNone; err != nil {
+		if err := c.w.opts.SpawnsNone; err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrSpawn, err)
 		}
 		name, err := c.w.OpenPort()
@@ -107,29 +106,17 @@ func (c *Comm) spawn(ctx context.Context, cmds []Command, root int) (*Comm, erro
 		for _, x := range cmds {
 			list = append(list, pmi.Command{Path: x.Path, Args: x.Args, N: x.N, Info: x.Info})
 		}
-		job, each, err := dynamic.Launch(ctx, c.w.boot, list, name)
+		job, each, err := dynamic.Launch(ctx, c.w.job.Launcher, list, name)
 		if err != nil {
 			return nil, err
 		}
 		if each != nil {
 			return nil, &SpawnError{each}
 		}
-		ctx, undo := c.w.spawned.Watch(ctx, job)
+		ctx, undo := c.w.job.Spawned.Watch(ctx, job)
 		defer undo()
-		return c.w.takeAt(ctx, name)
+		return c.w.job.TakeAt(ctx, name)
 	})
-}
-
-// otherDied is called when the launcher reports the failure of a process that it started for a
-// Spawn, or of one of the group that has spawned this job.
-func (w *World) otherDied(job string, rank int, why string) {
-	name := pmi.ProcessName(job, rank)
-	w.spawned.Died(job, &RankError{Rank: rank, Other: true, Err: errors.New(why)})
-	for _, p := range w.eng.AllPeers() {
-		if p.Remote != nil && p.Remote.LauncherName == name {
-			p.MarkFailed(why)
-		}
-	}
 }
 
 // connectParent connects spawned processes to the group that has spawned them.
@@ -137,7 +124,7 @@ func (w *World) connectParent(ctx context.Context) error {
 	port := ""
 	if w.Rank() == 0 {
 		var err error
-		if port, err = w.boot.Get(ctx, dynamic.ParentKey); err != nil {
+		if port, err = w.job.Launcher.Get(ctx, dynamic.ParentKey); err != nil {
 			port = "" // an error at all ranks
 		}
 	}
@@ -164,20 +151,12 @@ func (w *World) Parent() *Comm {
 	return w.parent
 }
 
-// launcherInfo is information that some launchers have.
-type launcherInfo interface {
-	AppNum(ctx context.Context) (int, error)
-	UniverseSize(ctx context.Context) (int, error)
-}
-
 // UniverseSize returns how many processes the launcher has room for, including those of the job
 // (MPI_UNIVERSE_SIZE), or [Undefined] if the launcher does not know. It blocks until the launcher
 // has answered.
 func (w *World) UniverseSize(ctx context.Context) int {
-	if b, ok := w.boot.(launcherInfo); ok {
-		if n, err := b.UniverseSize(context.WithoutCancel(ctx)); err == nil {
-			return n
-		}
+	if n, ok := w.job.UniverseSize(ctx); ok {
+		return n
 	}
 	return Undefined
 }
@@ -185,10 +164,8 @@ func (w *World) UniverseSize(ctx context.Context) int {
 // AppNum returns which of the commands of a [Comm.SpawnMultiple] this process runs (MPI_APPNUM), or
 // [Undefined] if the launcher does not know. It blocks until the launcher has answered.
 func (w *World) AppNum(ctx context.Context) int {
-	if b, ok := w.boot.(launcherInfo); ok {
-		if n, err := b.AppNum(context.WithoutCancel(ctx)); err == nil {
-			return n
-		}
+	if n, ok := w.job.AppNum(ctx); ok {
+		return n
 	}
 	return Undefined
 }

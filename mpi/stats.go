@@ -92,15 +92,15 @@ type Tunable struct {
 func (w *World) Tunables() []Tunable {
 	o := w.opts
 	return []Tunable{
-		{"WEFT_TRANSPORT", o.transport, "transport: see WithTransport"},
-		{"WEFT_EAGER", formatSize(o.eager), "longest message sent without asking, in bytes"},
+		{"WEFT_TRANSPORT", o.Transport, "transport: see WithTransport"},
+		{"WEFT_EAGER", formatSize(o.Eager), "longest message sent without asking, in bytes"},
 		{"WEFT_RENDEZVOUS", rendezvousNames[w.world.comm.Hints.Load().Rendezvous], "how longer ones travel: see WithRendezvous"},
-		{"WEFT_STREAMS", formatSize(o.streams), "streams that the tags are spread over"},
-		{"WEFT_UNEXPECTED", formatSize(o.unexpected), "memory for messages that came before their receives, in bytes"},
+		{"WEFT_STREAMS", formatSize(o.Streams), "streams that the tags are spread over"},
+		{"WEFT_UNEXPECTED", formatSize(o.Unexpected), "memory for messages that came before their receives, in bytes"},
 		{"WEFT_SPIN", w.eng.Progress.Choose.Max().String(), "how long a waiting goroutine polls, with nothing coming, before it parks"},
-		{"WEFT_SHARED", w.shared.String(), "1 if ranks on one host exchange messages through memory"},
+		{"WEFT_SHARED", w.job.Shared.String(), "1 if ranks on one host exchange messages through memory"},
 		{"WEFT_SITE", w.Site(), "site of this process; empty: not known"},
-		{"WEFT_ADDRS", formatAddrs(o.addrs), "local addresses; none: all of the host"},
-		{"WEFT_CAPTURE", o.capture, "file that sent datagrams are recorded in"},
+		{"WEFT_ADDRS", formatAddrs(o.Addrs), "local addresses; none: all of the host"},
+		{"WEFT_CAPTURE", o.Capture, "file that sent datagrams are recorded in"},
 	}
 }

@@ -46,7 +46,7 @@ func TestStrangersGetLittleBeforeTheyProve(t *testing.T) {
 			// The ranks have all that there is.
 			msg := make([]byte, 2*DefaultEager)
 			_, err := Sendrecv(ctx, c, msg, 1-c.Rank(), 0, make([]byte, len(msg)), 1-c.Rank(), 0)
-			for _, a := range w.transport.(*sctpTransport).ep.Associations() {
+			for _, a := range associations(w) {
 				if st := a.Stats(); st.PeerWindow <= 4*sctp.DefaultProbationBuffer {
 					return fmt.Errorf("rank %d: the window of the other is %d", c.Rank(), st.PeerWindow)
 				}
@@ -62,15 +62,19 @@ func TestStrangersGetLittleBeforeTheyProve(t *testing.T) {
 	})
 }
 
+// associations returns those of the endpoint of w.
+func associations(w *World) []*sctp.Association {
+	return w.job.Transport.(interface{ Associations() []*sctp.Association }).Associations()
+}
+
 // visitStrangers has strangers visit the rank of w, and looks at what they get.
 func visitStrangers(ctx context.Context, t *testing.T, tr *sctp.Transport, w *World) error {
-	f := w.transport.(*sctpTransport)
-	addr, err := sctp.ParseAddr(f.addr())
+	addr, err := sctp.ParseAddr(w.job.Transport.Addr())
 	if err != nil {
 		return err
 	}
 	_, forged := handshake.Connect(handshake.Params{Key: []byte("wrong key"), Self: 1, Size: 2}, 0)
-	ranks := len(f.ep.Associations())
+	ranks := len(associations(w))
 	var list []*sctp.Association
 	for i := range 20 {
 		// An association for each peer port.
@@ -101,7 +105,7 @@ func visitStrangers(ctx context.Context, t *testing.T, tr *sctp.Transport, w *Wo
 	}
 	time.Sleep(handshake.Timeout / 2)
 	held := -ranks * 1000 // of their own, at most
-	for _, a := range f.ep.Associations() {
+	for _, a := range associations(w) {
 		held += a.Stats().Readable
 	}
 	if most := len(list) * 2 * sctp.DefaultProbationBuffer; held > most || held < most/8 {
@@ -113,7 +117,7 @@ func visitStrangers(ctx context.Context, t *testing.T, tr *sctp.Transport, w *Wo
 			t.Errorf("stranger %d goes on after %v", i, 3*handshake.Timeout/2)
 		}
 	}
-	if n := len(f.ep.Associations()); n != ranks {
+	if n := len(associations(w)); n != ranks {
 		t.Errorf("%d associations, %d before the strangers came", n, ranks)
 	}
 	return nil

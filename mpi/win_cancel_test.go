@@ -66,7 +66,7 @@ func TestWinConnectionGivenUp(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		d, err := c.w.rdmaDevice()
+		d, err := c.w.job.Device()
 		if err != nil {
 			return err
 		}

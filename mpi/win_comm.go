@@ -83,19 +83,19 @@ func (c *winComm) Bcast(ctx context.Context, b []byte, root int) error {
 
 func (c *winComm) Agree(ctx context.Context, err error) error { return (*Comm)(c).consent(ctx, err) }
 
-func (c *winComm) Device() (*rdmadev.Device, error) { return c.w.rdmaDevice() }
+func (c *winComm) Device() (*rdmadev.Device, error) { return c.w.job.Device() }
 
 func (c *winComm) Handle(rank int) int32 { return c.group[rank] }
 
 func (c *winComm) Counters(rank int) *rdmadev.Counters { return &c.comm.Peers[rank].RDMA }
 
-func (c *winComm) Host() int { return c.w.hostColor() }
+func (c *winComm) Host() int { return c.w.job.HostColor() }
 
 func (c *winComm) Name() string {
 	return fmt.Sprint(c.comm.ID, c.comm.Engine.AppendNames(nil, c.group[:1]))
 }
 
-func (c *winComm) Shares() bool { return c.w.shared.Active() }
+func (c *winComm) Shares() bool { return c.w.job.Shared.Active() }
 
 func (c *winComm) Process(rank int) (pid int, ok bool) {
 	l := shm.Of(c.comm.Peers[rank])

@@ -4,81 +4,34 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
-	"github.com/weftstack/weft/mpi/internal/cpuset"
-	"github.com/weftstack/weft/mpi/internal/dynamic"
 	"github.com/weftstack/weft/mpi/internal/fileio"
 	"github.com/weftstack/weft/mpi/internal/ft"
-	"github.com/weftstack/weft/mpi/internal/hashid"
+	"github.com/weftstack/weft/mpi/internal/job"
 	"github.com/weftstack/weft/mpi/internal/p2p"
-	"github.com/weftstack/weft/mpi/internal/transport"
-	"github.com/weftstack/weft/mpi/internal/transport/inproc"
-	"github.com/weftstack/weft/mpi/internal/transport/shm"
 )
 
 // World is one rank's membership in a job (the state between MPI_Init and MPI_Finalize). It is safe
 // for concurrent use.
 type World struct {
-	eng       *p2p.Engine
-	opts      *options
-	boot      bootstrap
-	transport jobTransport
-	world     *Comm
-	self      *Comm
-	joined    atomic.Bool     // the links are up
-	ft        *ftService      // failure service
-	rdma      rdmaState       // RDMA device
-	shared    *shm.Memory     // nil: none
-	datareps  fileio.Datareps // that the program has registered
-	ports     dynamic.Ports   // that are open
-	spawned   dynamic.Spawned // jobs that it starts
-	log       *slog.Logger    // nil: nothing is logged
+	job      *job.Job
+	eng      *p2p.Engine // of job
+	opts     *options
+	world    *Comm
+	self     *Comm
+	datareps fileio.Datareps // that the program has registered
 
-	mu         sync.Mutex
-	closers    []func(context.Context) error // see onFinalize
-	fromGroup  map[uint64]uint64             // calls of groupID, by what they were for
-	linkSetups map[uint64]*linkSetup
-	parent     *Comm
-	toolsOver  chan struct{} // closed when the profilers of the environment end; nil: none
-	finalize   sync.Once
-	finErr     error
-
-	finalizing atomic.Bool // Finalize has been called
-	finalized  atomic.Bool // and has ended
-}
-
-// bootstrap is how ranks find each other: a store of short strings, which Barrier makes visible to
-// all. *pmi.Client implements it.
-type bootstrap interface {
-	Put(ctx context.Context, key, value string) error
-	Get(ctx context.Context, key string) (string, error)
-	Barrier(ctx context.Context) error
-	Abort(code int, msg string) error
-	Finalize(ctx context.Context) error
-}
-
-// jobTransport is how a World reaches the other ranks.
-type jobTransport interface {
-	// addr returns the address that peers connect to.
-	addr() string
-	// connect makes the links to all other ranks, by their addresses. It returns when all are up or
-	// one has failed.
-	connect(ctx context.Context, addrs []string, key []byte) error
-	// connectRemote makes a link to a process of another job; listen lets those of other
-	// jobs do so. Both notify the link setup.
-	connectRemote(ctx context.Context, m *linkSetup, number int) error
-	listen() error
-	// polling returns how the transport is polled, see progress, and how goroutines
-	// wait for it, see WaiterPool; both may be nil.
-	polling(spins bool) (poll func() bool, park func() transport.Parker)
-	// close releases everything. Links still up are aborted.
-	close() error
+	mu        sync.Mutex
+	fromGroup map[uint64]uint64 // calls of groupID, by what they were for
+	parent    *Comm
+	toolsOver chan struct{} // closed when the profilers of the environment end; nil: none
+	finalize  sync.Once
+	finErr    error
+	finalized atomic.Bool // Finalize has ended
 }
 
 // Ids of the communicators that exist from the start.
@@ -87,19 +40,10 @@ const (
 	selfID  = 2 << 8
 )
 
-func newWorld(rank, size int, o *options, b bootstrap) *World {
-	w := &World{opts: o, boot: b}
-	w.eng = p2p.New(&p2p.Config{
-		Rank: rank, Size: size, Eager: o.eager, Unexpected: o.unexpected, Streams: o.streams, Method: o.rendezvous,
-		PeerError: rankError, OnDown: w.peerDown,
-	})
-	if o.log != nil {
-		w.log = o.log.With(slog.Int("rank", rank))
-	}
-	w.ft = newFTService(w)
-	if o.transport == TransportHybrid {
-		w.eng.Bulk = &rdmaBulk{device: w.rdmaDevice, eng: w.eng}
-	}
+func newWorld(rank, size int, o *options, l job.Launcher) *World {
+	w := &World{opts: o}
+	w.job = job.New(rank, size, &o.Options, l, job.Face{RankError: rankError, Comm: ftCommOf})
+	w.eng = w.job.Engine
 	group := make([]int32, size)
 	for i := range group {
 		group[i] = int32(i)
@@ -108,17 +52,12 @@ func newWorld(rank, size int, o *options, b bootstrap) *World {
 	w.world.name = "world"
 	w.self = w.newComm(selfID, []int32{int32(rank)}, 0, nil)
 	w.self.name = "self"
-	self := w.eng.Peers[rank]
-	out := &inproc.Link{To: self}
-	out.Rev = out
-	self.Link = out
-	self.Credit.Store(w.eng.Window)
 	return w
 }
 
-// rankError makes the error of operations with a peer that has failed.
-func rankError(p *p2p.Peer, err error) error {
-	return &RankError{Rank: p.Rank, Other: p.Remote != nil, Err: err}
+// rankError makes the error of operations with a process that has failed.
+func rankError(rank int, other bool, err error) error {
+	return &RankError{Rank: rank, Other: other, Err: err}
 }
 
 // newComm makes a communicator with a given id.
@@ -138,7 +77,7 @@ func (w *World) openComm(c *Comm, to []int32, info Info) *Comm {
 	c.comm.Init(w.eng, peers, c, c.forget)
 	c.readHints()
 	c.comm.CheckMembers()
-	w.ft.Adopt(ftComm{c})
+	w.job.FT.Adopt(ftComm{c})
 	return c
 }
 
@@ -155,15 +94,7 @@ func (w *World) Comm() *Comm { return w.world }
 func (w *World) Self() *Comm { return w.self }
 
 // Transport returns the name of the transport in use.
-func (w *World) Transport() string { return w.opts.transport }
-
-// onFinalize registers f to be called by Finalize, before the final barrier,
-// the last registered first.
-func (w *World) onFinalize(f func(context.Context) error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.closers = append(w.closers, f)
-}
+func (w *World) Transport() string { return w.opts.Transport }
 
 // usable returns why no operation can start, or nil.
 func (w *World) usable() error { return w.eng.Usable() }
@@ -175,49 +106,21 @@ func (w *World) usable() error { return w.eng.Usable() }
 // ErrFinalized. It ends the sessions that share the World, too. Only the first call counts.
 func (w *World) Finalize(ctx context.Context) error {
 	w.finalize.Do(func() {
-		w.finalizing.Store(true)
-		w.finErr = errors.Join(w.doFinalize(ctx), w.closeTools())
+		w.job.Leave()
+		w.self.attrs.dropAll()
+		w.finErr = errors.Join(w.job.Finalize(ctx, w.finalBarrier), w.closeTools())
 		w.finalized.Store(true)
-		w.record(slog.LevelInfo, "finalized", cause(w.finErr))
+		w.job.Record(slog.LevelInfo, "finalized", job.Cause(w.finErr))
 	})
 	return w.finErr
 }
 
-func (w *World) doFinalize(ctx context.Context) error {
-	var errs []error
-	w.mu.Lock()
-	closers := w.closers
-	w.closers = nil
-	w.mu.Unlock()
-	w.self.attrs.dropAll()
-	w.ports.CloseAll()
-	aborted := w.usable() != nil
-	for i := len(closers) - 1; i >= 0; i-- {
-		if err := closers[i](ctx); err != nil && !aborted {
-			errs = append(errs, err)
-		}
-	}
-	if !aborted {
-		if err := w.finalBarrier(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("finalize: %w", err))
-		}
-		w.awaitRemotes(ctx)
-		errs = append(errs, w.shutdownLinks(ctx))
-	}
-	w.eng.End(ErrFinalized)
-	errs = append(errs, w.transport.close())
-	if !aborted {
-		errs = append(errs, w.boot.Finalize(ctx))
-	}
-	return errors.Join(errs...)
-}
-
 // finalBarrier waits for all ranks, in a fault-tolerant job for those that are alive.
 func (w *World) finalBarrier(ctx context.Context) error {
-	if !w.opts.tolerant {
+	if !w.opts.Tolerant {
 		return w.world.barrier(ctx)
 	}
-	wait, err := w.ft.Start(ftComm{w.world}, func() *ft.Ballot { return w.world.ballot(0) })
+	wait, err := w.job.FT.Start(ftComm{w.world}, func() *ft.Ballot { return w.world.ballot(0) })
 	if err != nil {
 		return err
 	}
@@ -225,147 +128,13 @@ func (w *World) finalBarrier(ctx context.Context) error {
 	return err
 }
 
-// shutdownLinks shuts the links to all peers down, at the same time.
-func (w *World) shutdownLinks(ctx context.Context) error {
-	var wg sync.WaitGroup
-	peers := w.eng.AllPeers()
-	errs := make([]error, len(peers))
-	for i, p := range peers {
-		if p.Link == nil || p.Failure() != nil && !p.Disconnected.Load() {
-			continue
-		}
-		wg.Go(func() {
-			p.Goodbye()
-			if err := p.Link.Shutdown(ctx); err != nil && p.Remote == nil && (!w.opts.tolerant || p.Failure() == nil) {
-				errs[i] = fmt.Errorf("mpi: closing the link to rank %d: %w", p.Rank, err)
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
 // Abort ends the whole job: the launcher kills all ranks, with the given exit code and message, and
 // all operations of this rank fail with ErrAborted (MPI_Abort). It does not block on peers.
-func (w *World) Abort(code int, msg string) {
-	err := fmt.Errorf("%w by rank %d: %s", ErrAborted, w.eng.Rank, msg)
-	w.record(slog.LevelError, "job aborted", slog.Int("code", code), cause(err))
-	w.flushTools()
-	_ = w.boot.Abort(code, msg) // a launcher that is gone cannot be told
-	w.eng.End(err)
-	for _, p := range w.eng.AllPeers() {
-		if p.Link != nil {
-			p.Link.Abort(msg)
-		}
-	}
-}
+func (w *World) Abort(code int, msg string) { w.job.Abort(code, msg, w.flushTools) }
 
-// join exchanges addresses with the other ranks and connects to them.
-func (w *World) join(ctx context.Context, f jobTransport) error {
-	w.transport = f
-	if err := checkSite(w.Site()); err != nil {
-		return err
-	}
-	size := w.Size()
-	c := businessCard{Transport: w.opts.transport, Host: w.host(), Streams: w.opts.streams,
-		Window: w.eng.Window, Addr: f.addr(), CPUs: cpuset.Allowed(),
-		Site: w.Site()}
-	if w.opts.shares() && size > 1 {
-		if w.shared = shm.New(&w.eng.Progress.Spinning); w.shared != nil {
-			c.Memory = &w.shared.Segment
-			defer w.shared.Close()
-		}
-	}
-	if w.Rank() == 0 {
-		if err := w.boot.Put(ctx, jobKeyName, newJobKey()); err != nil {
-			return err
-		}
-	}
-	if err := w.boot.Put(ctx, businessCardKey(w.Rank()), c.String()); err != nil {
-		return err
-	}
-	if err := w.boot.Barrier(ctx); err != nil {
-		return err
-	}
-	key, err := w.boot.Get(ctx, jobKeyName)
-	if err != nil {
-		return err
-	}
-	addrs := make([]string, size)
-	memory := make([]*shm.Segment, size)
-	w.eng.SetJob(hashid.Of("job", key))
-	var local []cpuset.Set
-	for r := range addrs {
-		s, err := w.boot.Get(ctx, businessCardKey(r))
-		if err != nil {
-			return err
-		}
-		pc, err := parseBusinessCard(s)
-		if err != nil {
-			return fmt.Errorf("mpi: business card of rank %d: %w", r, err)
-		}
-		if pc.Transport != c.Transport || pc.Streams != c.Streams {
-			return fmt.Errorf("%w: rank %d uses %s with %d streams, rank %d %s with %d",
-				ErrOption, w.Rank(), c.Transport, c.Streams, r, pc.Transport, pc.Streams)
-		}
-		if err := checkSite(pc.Site); err != nil {
-			return fmt.Errorf("mpi: business card of rank %d: %w", r, err)
-		}
-		w.eng.Peers[r].Credit.Store(min(pc.Window, p2p.MaxCredit))
-		w.eng.Peers[r].Host, w.eng.Peers[r].Site = colorOf(pc.Host), pc.Site
-		if pc.Host == c.Host {
-			memory[r] = pc.Memory
-			local = append(local, pc.CPUs)
-		}
-		addrs[r] = pc.Addr
-	}
-	w.setSpin(cpuset.Crowded(c.CPUs, local, runtime.GOMAXPROCS(0)), f)
-	if err := f.connect(ctx, addrs, []byte(key)); err != nil {
-		return err
-	}
-	if w.shared != nil {
-		w.shared.Connect(w.eng, memory)
-		if w.shared.All(size) && w.opts.spin == spinAuto {
-			if w.eng.Progress.Choose.Max() == 0 {
-				w.shared.SetCrowded()
-				w.eng.Progress.SpinAlways(p2p.CrowdedSpin, true)
-			} else {
-				w.eng.Progress.SpinAlways(p2p.DefaultSpin, false)
-			}
-		}
-	}
-	go w.ft.run()
-	w.joined.Store(true)
-	w.recordJoined()
-	w.eng.PrepareRendezvous(w.world.comm.Hints.Load())
-	return w.boot.Barrier(ctx)
-}
-
-// setSpin decides how long waiting goroutines poll: not at all if that would take the processor
-// from a rank that has work, as when there are more ranks than processors.
-func (w *World) setSpin(crowded bool, f jobTransport) {
-	spin := w.opts.spin
-	if spin == spinAuto {
-		spin = p2p.DefaultSpin
-		if crowded {
-			spin = 0
-		}
-	}
-	poll, park := f.polling(spin > 0)
-	if b := w.eng.Bulk; b != nil && poll != nil {
-		base := poll
-		poll = func() bool {
-			worked := base()
-			return b.Poll() || worked
-		}
-	}
-	if w.shared != nil && poll != nil {
-		poll = w.shared.Polling(poll)
-		w.eng.Progress.Observer = w.shared
-	}
-	w.eng.Progress.BacksOff = w.shared == nil // which backs off itself
-	w.eng.Progress.Init(poll, spin)
-	w.eng.Waiters.Make = park
+// join connects to the other ranks.
+func (w *World) join(ctx context.Context, t job.Transport) error {
+	return w.job.Join(ctx, t, func() { w.eng.PrepareRendezvous(w.world.comm.Hints.Load()) })
 }
 
 // Tags in SlotComm.
@@ -428,10 +197,4 @@ func (c *Comm) allgatherPairs(ctx context.Context, a, b int64) ([][2]int64, erro
 		out[r][1] = int64(binary.BigEndian.Uint64(all[size*r+8:]))
 	}
 	return out, nil
-}
-
-// recordJoined logs that the links to all ranks are up.
-func (w *World) recordJoined() {
-	w.record(slog.LevelInfo, "links are up", slog.String("transport", w.opts.transport),
-		slog.Int("ranks", w.Size()), slog.Int("shared_memory", w.shared.LinkCount()))
 }

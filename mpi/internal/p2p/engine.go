@@ -36,7 +36,7 @@ type Engine struct {
 	Bulk            BulkMover  // nil: the transport has no RDMA
 
 	peerError func(p *Peer, err error) error // see Config
-	onDown    func(p *Peer, err error)       // called on a goroutine of its own when a peer is gone
+	onDown    func(p *Peer, reason error)    // see Config
 
 	Mu       sync.Mutex          // guards what follows, and all contexts and messages
 	Contexts map[uint64]*Context // by id
@@ -69,7 +69,8 @@ type Config struct {
 	// PeerError makes the error of operations with a peer that has failed because of err, which may
 	// be nil.
 	PeerError func(p *Peer, err error) error
-	OnDown    func(p *Peer, err error) // called on a goroutine of its own when a peer is gone
+	// OnDown is called on a goroutine of its own when a peer is gone because of reason, which may be nil.
+	OnDown func(p *Peer, reason error)
 }
 
 // New returns the engine of a rank, with a peer for each rank of the job and no links yet.

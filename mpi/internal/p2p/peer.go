@@ -176,4 +176,7 @@ func (p *Peer) Ended(err error) {
 		(*l).AbortParser(rerr)
 	}
 	p.Engine.peerDown(p, rerr)
+	if f := p.Engine.onDown; f != nil {
+		go f(p, err)
+	}
 }

@@ -259,9 +259,6 @@ func (e *Engine) peerDown(p *Peer, err error) {
 	if !p.Disconnected.Load() {
 		e.InterruptSends((*Context).isBroken, err)
 	}
-	if e.onDown != nil {
-		go e.onDown(p, err)
-	}
 }
 
 // sourceDown unposts the receives that wait for p and appends them to failed. It removes the RTS

@@ -1,4 +1,4 @@
-package mpi
+package job
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/mpi/internal/handshake"
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/transport"
 	"github.com/weftstack/weft/sctp"
@@ -120,9 +121,9 @@ func (l *sctpLink) onFragment(p *sctp.Piece) {
 		l.switchTo(nil)
 		l.broken = true
 		if l.peer == nil {
-			l.t.w.record(slog.LevelDebug, "handshake refused", slog.String("addr", l.a.RemoteAddr().String()), cause(err))
+			l.t.job.Record(slog.LevelDebug, "handshake refused", slog.String("addr", l.a.RemoteAddr().String()), Cause(err))
 		} else {
-			l.t.w.recordPeer(slog.LevelWarn, "link aborted", l.peer, cause(err))
+			l.t.job.recordPeer(slog.LevelWarn, "link aborted", l.peer, Cause(err))
 		}
 		l.a.Abort(err.Error())
 	}
@@ -134,12 +135,12 @@ func (l *sctpLink) onMessage(p *sctp.Piece) error {
 		return l.onHandshake(p)
 	}
 	if int(p.Stream) >= len(l.peer.Parsers) || p.Unordered || p.Aborted {
-		return fmt.Errorf("%w: fragment of stream %d", ErrProtocol, p.Stream)
+		return fmt.Errorf("%w: fragment of stream %d", mpierr.ErrProtocol, p.Stream)
 	}
 	f := &l.peer.Parsers[p.Stream]
 	l.switchTo(f)
 	if p.Begin && f.InMessage() {
-		return fmt.Errorf("%w: message cut short", ErrProtocol)
+		return fmt.Errorf("%w: message cut short", mpierr.ErrProtocol)
 	}
 	n, err := f.ParseMore(p.Data, p.More)
 	if err != nil {
@@ -147,7 +148,7 @@ func (l *sctpLink) onMessage(p *sctp.Piece) error {
 	}
 	// A message without body may end with its envelope.
 	if n != len(p.Data) || p.End && f.InMessage() {
-		return fmt.Errorf("%w: message of the wrong length", ErrProtocol)
+		return fmt.Errorf("%w: message of the wrong length", mpierr.ErrProtocol)
 	}
 	return nil
 }
@@ -165,7 +166,7 @@ func (l *sctpLink) switchTo(f *p2p.Parser) {
 // onHandshake handles a handshake message, which is one fragment.
 func (l *sctpLink) onHandshake(p *sctp.Piece) error {
 	if !p.Begin || !p.End || p.Stream != 0 || p.Unordered || p.Aborted {
-		return fmt.Errorf("%w: not a greeting", ErrAuth)
+		return fmt.Errorf("%w: not a greeting", mpierr.ErrAuth)
 	}
 	msg, err := handshake.Body(p.Data)
 	if err != nil {
@@ -193,13 +194,13 @@ func (l *sctpLink) handshaking() bool {
 func (l *sctpLink) acceptHandshake(key []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := l.t.w
-	l.handshake = handshake.Accept(handshake.Params{Key: key, Self: w.Rank(), Size: w.Size()}, l.findSetup)
+	j := l.t.job
+	l.handshake = handshake.Accept(handshake.Params{Key: key, Self: j.Rank(), Size: j.Size()}, l.findSetup)
 }
 
 // findSetup finds the link setup that hello names. mu is held.
 func (l *sctpLink) findSetup(id uint64) (p handshake.Params, ok bool) {
-	if l.setup = l.t.w.linkSetup(id); l.setup == nil {
+	if l.setup = l.t.job.linkSetup(id); l.setup == nil {
 		return p, false
 	}
 	return l.setup.params(), true
@@ -231,12 +232,12 @@ func (l *sctpLink) handshakeStep(msg []byte) error {
 		switch {
 		case setup != nil:
 			if l.peer = setup.claim(rank, l); l.peer == nil {
-				return fmt.Errorf("%w: process %d is not expected", ErrAuth, rank)
+				return fmt.Errorf("%w: process %d is not expected", mpierr.ErrAuth, rank)
 			}
 		case !l.t.claim(rank, l):
-			return fmt.Errorf("%w: rank %d has a link already", ErrAuth, rank)
+			return fmt.Errorf("%w: rank %d has a link already", mpierr.ErrAuth, rank)
 		default:
-			l.peer = l.t.w.eng.Peers[rank]
+			l.peer = l.t.job.Engine.Peers[rank]
 		}
 		l.a.Admit()
 	}

@@ -1,4 +1,4 @@
-package mpi
+package job
 
 import (
 	"net"
@@ -27,7 +27,7 @@ func hostAddr(launcher string) netip.Addr {
 			}
 		}
 	}
-	return loopback.Addr()
+	return Loopback.Addr()
 }
 
 // addrTo returns the address that packets to a host come from, if there is a
@@ -46,13 +46,5 @@ func addrTo(host string) netip.Addr {
 	return ap.Addr().Unmap()
 }
 
-// addr returns the first address to listen at, of WithAddrs or of this host.
-func (o *options) addr() netip.AddrPort {
-	if len(o.addrs) > 0 {
-		return o.addrs[0]
-	}
-	return netip.AddrPortFrom(hostAddr(o.launcher), 0)
-}
-
-// loopback is where the network transports listen in RunLocal.
-var loopback = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
+// Loopback is where the network transports listen in RunLocal.
+var Loopback = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)

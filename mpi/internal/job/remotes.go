@@ -1,4 +1,4 @@
-package mpi
+package job
 
 import (
 	"context"
@@ -7,22 +7,18 @@ import (
 	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
-// MaxConnected bounds the processes of other jobs that a rank is connected
-// to at a time.
-const MaxConnected = p2p.MaxRemotes
-
 // awaitRemotes sends the disconnect message to the remote processes that are still
 // connected, and waits for theirs: Finalize is collective over all connected processes
 // (MPI-4.1, Section 11.2.2).
-func (w *World) awaitRemotes(ctx context.Context) {
+func (j *Job) awaitRemotes(ctx context.Context) {
 	var wait []*p2p.Peer
-	w.eng.Remotes.Mu.Lock()
-	for _, p := range w.eng.Remotes.ByHandle {
+	j.Engine.Remotes.Mu.Lock()
+	for _, p := range j.Engine.Remotes.ByHandle {
 		if p.Remote.Linked && !p.Remote.Disconnecting {
 			wait = append(wait, p)
 		}
 	}
-	w.eng.Remotes.Mu.Unlock()
+	j.Engine.Remotes.Mu.Unlock()
 	var wg sync.WaitGroup
 	for _, p := range wait {
 		if p.Failure() == nil {
@@ -42,10 +38,10 @@ func (w *World) awaitRemotes(ctx context.Context) {
 	}
 }
 
-// disconnectRemotes closes the links to those of peers that are a member of no communicator, and
+// DisconnectRemotes closes the links to those of peers that are a member of no communicator, and
 // waits until everything sent has arrived.
-func (w *World) disconnectRemotes(ctx context.Context, peers []*p2p.Peer) {
-	e := w.eng
+func (j *Job) DisconnectRemotes(ctx context.Context, peers []*p2p.Peer) {
+	e := j.Engine
 	var wg sync.WaitGroup
 	for _, p := range peers {
 		e.Remotes.Mu.Lock()
@@ -60,8 +56,8 @@ func (w *World) disconnectRemotes(ctx context.Context, peers []*p2p.Peer) {
 		}
 		wg.Go(func() {
 			p.Goodbye()
-			if d := w.rdma.open.Load(); d != nil {
-				d.Disconnect((*rdmaPeer)(p), p.Lost(p2p.ErrDisconnected))
+			if d := j.rdma.open.Load(); d != nil {
+				d.Disconnect((*RDMAPeer)(p), p.Lost(p2p.ErrDisconnected))
 			}
 			if err := p.Link.Shutdown(ctx); err != nil {
 				p.Link.Abort("disconnected")
@@ -69,13 +65,4 @@ func (w *World) disconnectRemotes(ctx context.Context, peers []*p2p.Peer) {
 		})
 	}
 	wg.Wait()
-}
-
-// LauncherName returns the name by which the launcher reports the failure of this process,
-// or "" if the launcher reports none.
-func (w *World) launcherName() string {
-	if b, ok := w.boot.(interface{ ProcessName() string }); ok {
-		return b.ProcessName()
-	}
-	return ""
 }

@@ -2,43 +2,11 @@ package mpi
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/weftstack/weft/mpi/internal/dynamic"
-	"github.com/weftstack/weft/mpi/internal/p2p"
 )
-
-// TestLinkSetupUnneededLink has a process make a link although both ends know that they
-// have one.
-func TestLinkSetupUnneededLink(t *testing.T) {
-	local(t, 1, func(ctx context.Context, c *Comm) error {
-		e, name := c.w.eng, p2p.ProcName{Job: 1}
-		old, err := e.AddRemote(name, p2p.RemoteInfo{}, 7)
-		if err != nil {
-			return err
-		}
-		p, err := e.AddRemote(name, p2p.RemoteInfo{}, 8)
-		if err != nil {
-			return err
-		}
-		m := &linkSetup{w: c.w, size: 2, peers: []*p2p.Peer{nil, p}, claimed: make([]bool, 2), others: []int{1}, need: -1, done: make(chan struct{})}
-		if m.claim(1, p2p.NoLink{}) != p {
-			return errors.New("the link was not expected")
-		}
-		both := &dynamic.GroupMessage{Reports: []dynamic.ProcessMessage{{Links: [][2]uint64{{0, 7}}}}}
-		if err := m.link(ctx, 0, both, both, []*p2p.Peer{old}, true); !errors.Is(err, ErrProtocol) {
-			return fmt.Errorf("one more link: %w", err)
-		}
-		m.linked(1, io.EOF)
-		p.Down(io.EOF) // as the end of a link that has been aborted tells
-		return nil
-	})
-}
 
 // Finalize waits for the processes of another job that are connected, in both
 // directions, unless they have disconnected or its context ends.

@@ -1,4 +1,4 @@
-package mpi
+package job
 
 import (
 	"errors"
@@ -10,19 +10,19 @@ import (
 	"github.com/weftstack/weft/mpi/internal/rdmadev"
 )
 
-// rdmaBulk is the BulkMover of the transport hybrid. It moves the bodies of requests with the RDMA device
+// RDMABulk is the BulkMover of the transport hybrid. It moves the bodies of requests with the RDMA device
 // of the rank.
-type rdmaBulk struct {
+type RDMABulk struct {
 	device func() (*rdmadev.Device, error) // opens the device of the rank
-	eng    *p2p.Engine
+	Engine *p2p.Engine
 	once   sync.Once // opens the device
 	open   atomic.Pointer[rdmadev.Bulk]
 	failed atomic.Bool // true once opening the device has failed
 }
 
-// ready implements BulkMover. Opening a device takes locks of the transport, so it is not done in
+// Ready implements BulkMover. Opening a device takes locks of the transport, so it is not done in
 // an upcall.
-func (b *rdmaBulk) Ready(later func()) bool {
+func (b *RDMABulk) Ready(later func()) bool {
 	if b.open.Load() != nil || b.failed.Load() {
 		return true
 	}
@@ -40,8 +40,8 @@ func (b *rdmaBulk) Ready(later func()) bool {
 	return false
 }
 
-// prepare implements BulkMover.
-func (b *rdmaBulk) Prepare() {
+// Prepare implements BulkMover.
+func (b *RDMABulk) Prepare() {
 	open := make(chan struct{})
 	if !b.Ready(func() { close(open) }) {
 		<-open
@@ -50,7 +50,7 @@ func (b *rdmaBulk) Prepare() {
 
 var errNoBulk = errors.New("mpi: no RDMA device")
 
-func (b *rdmaBulk) openBulk() (*rdmadev.Bulk, error) {
+func (b *RDMABulk) openBulk() (*rdmadev.Bulk, error) {
 	d, err := b.device()
 	if err != nil {
 		return nil, err
@@ -61,14 +61,17 @@ func (b *rdmaBulk) openBulk() (*rdmadev.Bulk, error) {
 	return d.OpenBulk()
 }
 
-// poll implements BulkMover.
-func (b *rdmaBulk) Poll() bool {
+// Open returns what moves bodies, or nil before the device has been opened.
+func (b *RDMABulk) Open() *rdmadev.Bulk { return b.open.Load() }
+
+// Poll implements BulkMover.
+func (b *RDMABulk) Poll() bool {
 	d := b.open.Load()
 	return d != nil && d.Poll()
 }
 
-// expose implements BulkMover.
-func (b *rdmaBulk) Expose(r *p2p.Request) (key envelope.Key, ok bool) {
+// Expose implements BulkMover.
+func (b *RDMABulk) Expose(r *p2p.Request) (key envelope.Key, ok bool) {
 	d := b.open.Load()
 	if d == nil {
 		return key, false
@@ -85,16 +88,16 @@ func (b *rdmaBulk) Expose(r *p2p.Request) (key envelope.Key, ok bool) {
 	return key, ok
 }
 
-// bodyWrite is the write of the body of a send.
-type bodyWrite struct {
+// BodyWrite is the write of the body of a send.
+type BodyWrite struct {
 	rdmadev.Write
-	r *p2p.Request
+	Request *p2p.Request
 }
 
-// write implements BulkMover.
-func (b *rdmaBulk) Write(r *p2p.Request, v *envelope.Header) {
-	w := &bodyWrite{r: r}
-	w.Write = rdmadev.Write{Sender: w, To: (*rdmaPeer)(r.Peer), ID: v.PeerID, Buf: r.Buf[:v.Length], Key: v.Key}
+// Write implements BulkMover.
+func (b *RDMABulk) Write(r *p2p.Request, v *envelope.Header) {
+	w := &BodyWrite{Request: r}
+	w.Write = rdmadev.Write{Sender: w, To: (*RDMAPeer)(r.Peer), ID: v.PeerID, Buf: r.Buf[:v.Length], Key: v.Key}
 	start := func() {
 		if w.Bulk = b.open.Load(); w.Bulk == nil {
 			w.WriteLost()
@@ -108,47 +111,47 @@ func (b *rdmaBulk) Write(r *p2p.Request, v *envelope.Header) {
 }
 
 // WriteDone implements rdmadev.Sender.
-func (w *bodyWrite) WriteDone(err error) { w.r.Event(err) }
+func (w *BodyWrite) WriteDone(err error) { w.Request.Event(err) }
 
 // WriteLost implements rdmadev.Sender: it sends the body as a message, which overwrites bytes written before
 // with the same bytes.
-func (w *bodyWrite) WriteLost() {
-	if err := w.r.Peer.Failure(); err != nil {
-		w.r.Event(err)
+func (w *BodyWrite) WriteLost() {
+	if err := w.Request.Peer.Failure(); err != nil {
+		w.Request.Event(err)
 		return
 	}
-	w.r.Engine.SendBodyMessage(w.r, w.ID, len(w.Buf), envelope.FlagAgain)
+	w.Request.Engine.SendBodyMessage(w.Request, w.ID, len(w.Buf), envelope.FlagAgain)
 }
 
 // HandleWriteFIN implements BulkMover.
-func (b *rdmaBulk) HandleWriteFIN(p *p2p.Peer, id uint64) {
+func (b *RDMABulk) HandleWriteFIN(p *p2p.Peer, id uint64) {
 	if d := b.open.Load(); d != nil {
-		d.Confirm((*rdmaPeer)(p), id)
+		d.Confirm((*RDMAPeer)(p), id)
 	}
 }
 
-// bulkOffer is the offering of a send whose receiver reads the body.
-type bulkOffer struct{ *rdmadev.Offering }
+// BodyOffer is the offering of a send whose receiver reads the body.
+type BodyOffer struct{ *rdmadev.Offering }
 
-// offer implements BulkMover.
-func (b *rdmaBulk) Offer(r *p2p.Request) (key envelope.Key, ok bool) {
+// Offer implements BulkMover.
+func (b *RDMABulk) Offer(r *p2p.Request) (key envelope.Key, ok bool) {
 	d := b.open.Load()
 	if d == nil {
 		return key, false
 	}
 	x, key, ok := d.Offer(r.Buf)
 	if ok {
-		r.Offered = bulkOffer{x}
+		r.Offered = BodyOffer{x}
 	}
 	return key, ok
 }
 
 // Over implements Offer. It reports false, because responses to reads may have to be
 // retransmitted even if the receiver has read everything.
-func (bulkOffer) Over() bool { return false }
+func (BodyOffer) Over() bool { return false }
 
 // Withdraw implements Offer. Read responses reference the buffer until they are acknowledged.
-func (x bulkOffer) Withdraw(then func(bool)) {
+func (x BodyOffer) Withdraw(then func(bool)) {
 	x.Offering.Withdraw()
 	x.AfterDrain(func() { then(false) })
 }
@@ -159,9 +162,9 @@ type bodyRead struct {
 	p2p.Fetch
 }
 
-// read implements BulkMover.
-func (b *rdmaBulk) Read(f p2p.Fetch) {
-	e, d := b.eng, b.open.Load()
+// Read implements BulkMover.
+func (b *RDMABulk) Read(f p2p.Fetch) {
+	e, d := b.Engine, b.open.Load()
 	if d == nil {
 		e.ReadFailed(&f)
 		return
@@ -170,7 +173,7 @@ func (b *rdmaBulk) Read(f p2p.Fetch) {
 	f.Receive.Place.Lock()
 	gone := f.Receive.Epoch != f.Epoch || len(f.Receive.Buf) < f.Len // it was unmatched, or has failed
 	if !gone {
-		x.Read = rdmadev.Read{Bulk: d, Receiver: x, From: (*rdmaPeer)(f.Peer), Key: f.From, Buf: f.Receive.Buf[:f.Len]}
+		x.Read = rdmadev.Read{Bulk: d, Receiver: x, From: (*RDMAPeer)(f.Peer), Key: f.From, Buf: f.Receive.Buf[:f.Len]}
 		f.Receive.Exposed = x
 	}
 	f.Receive.Place.Unlock()

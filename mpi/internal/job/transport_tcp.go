@@ -1,4 +1,4 @@
-package mpi
+package job
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/weftstack/weft/mpi/internal/ctxconn"
 	"github.com/weftstack/weft/mpi/internal/handshake"
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/transport"
 	"github.com/weftstack/weft/mpi/internal/transport/tcp"
@@ -20,9 +21,9 @@ import (
 // tcpTransport makes one TCP connection per pair of ranks: the higher rank
 // connects to the lower.
 type tcpTransport struct {
-	w  *World
-	ln *net.TCPListener
-	wg sync.WaitGroup // reader goroutines
+	job *Job
+	ln  *net.TCPListener
+	wg  sync.WaitGroup // reader goroutines
 
 	up    atomic.Bool                 // the first links are complete
 	links atomic.Pointer[[]*tcp.Link] // copy on write
@@ -37,19 +38,19 @@ type tcpTransport struct {
 // dialsAtOnce bounds the connections a rank opens at the same time.
 const dialsAtOnce = 8
 
-func newTCPTransport(w *World) (jobTransport, error) {
-	ln, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(w.opts.addr()))
+func newTCPTransport(j *Job) (Transport, error) {
+	ln, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(j.Options.Addr()))
 	if err != nil {
 		return nil, err
 	}
-	t := &tcpTransport{w: w, ln: ln, conns: make(map[net.Conn]bool)}
+	t := &tcpTransport{job: j, ln: ln, conns: make(map[net.Conn]bool)}
 	t.links.Store(new([]*tcp.Link))
 	return t, nil
 }
 
-func (t *tcpTransport) addr() string { return t.ln.Addr().String() }
+func (t *tcpTransport) Addr() string { return t.ln.Addr().String() }
 
-func (t *tcpTransport) polling(bool) (func() bool, func() transport.Parker) { return t.poll, nil }
+func (t *tcpTransport) Polling(bool) (func() bool, func() transport.Parker) { return t.poll, nil }
 
 // pollLinks is how many connections one poll reads from: each takes a system call.
 const pollLinks = 4
@@ -69,8 +70,8 @@ func (t *tcpTransport) poll() bool {
 	return worked
 }
 
-// close implements jobTransport.
-func (t *tcpTransport) close() error {
+// Close implements Transport.
+func (t *tcpTransport) Close() error {
 	err := t.ln.Close()
 	t.mu.Lock()
 	t.closed = true
@@ -100,11 +101,11 @@ func (t *tcpTransport) drop(c net.Conn) {
 	delete(t.conns, c)
 }
 
-// connect implements jobTransport.
-func (t *tcpTransport) connect(ctx context.Context, addrs []string, key []byte) error {
+// Connect implements Transport.
+func (t *tcpTransport) Connect(ctx context.Context, addrs []string, key []byte) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	rank, size := t.w.Rank(), t.w.Size()
+	rank, size := t.job.Rank(), t.job.Size()
 	links := make([]*tcp.Link, size)
 	accepted := make(chan error, 1)
 	higher := 0 // ranks that connect to this one
@@ -140,8 +141,8 @@ func (t *tcpTransport) connect(ctx context.Context, addrs []string, key []byte) 
 	var up []*tcp.Link
 	for peer, l := range links {
 		if l != nil {
-			t.w.eng.Peers[peer].Link = l
-			t.w.eng.Peers[peer].Coalesces = p2p.CanCoalesce()
+			t.job.Engine.Peers[peer].Link = l
+			t.job.Engine.Peers[peer].Coalesces = p2p.CanCoalesce()
 			up = append(up, l)
 		}
 	}
@@ -156,12 +157,12 @@ func (t *tcpTransport) connect(ctx context.Context, addrs []string, key []byte) 
 }
 
 func (t *tcpTransport) dial(ctx context.Context, links []*tcp.Link, peer int, addr string, key []byte) error {
-	h, msg := handshake.Connect(handshake.Params{Key: key, Self: t.w.Rank(), Size: t.w.Size()}, peer)
+	h, msg := handshake.Connect(handshake.Params{Key: key, Self: t.job.Rank(), Size: t.job.Size()}, peer)
 	conn, err := t.dialHandshake(ctx, addr, h, msg)
 	if err != nil {
 		return err
 	}
-	links[peer], err = t.newLink(conn, t.w.eng.Peers[peer])
+	links[peer], err = t.newLink(conn, t.job.Engine.Peers[peer])
 	return err
 }
 
@@ -188,7 +189,7 @@ func (t *tcpTransport) dialHandshake(ctx context.Context, addr string, h *handsh
 // newLink makes a link to a peer of a connection, with the failure-detection timeout.
 func (t *tcpTransport) newLink(conn net.Conn, p *p2p.Peer) (*tcp.Link, error) {
 	c := conn.(*net.TCPConn)
-	if err := tcp.SetFailureTimeout(c, t.w.opts.failureTimeout); err != nil {
+	if err := tcp.SetFailureTimeout(c, t.job.Options.FailureTimeout); err != nil {
 		return nil, err
 	}
 	return tcp.NewLink(c, p)
@@ -196,7 +197,7 @@ func (t *tcpTransport) newLink(conn net.Conn, p *p2p.Peer) (*tcp.Link, error) {
 
 // acceptAll accepts connections until all higher ranks have connected.
 func (t *tcpTransport) acceptAll(ctx context.Context, links []*tcp.Link, key []byte, missing int) error {
-	rank, size := t.w.Rank(), t.w.Size()
+	rank, size := t.job.Rank(), t.job.Size()
 	type result struct {
 		peer int
 		conn net.Conn
@@ -231,7 +232,7 @@ func (t *tcpTransport) acceptAll(ctx context.Context, links []*tcp.Link, key []b
 				t.drop(r.conn)
 				continue
 			}
-			l, err := t.newLink(r.conn, t.w.eng.Peers[r.peer])
+			l, err := t.newLink(r.conn, t.job.Engine.Peers[r.peer])
 			if err != nil {
 				return err
 			}
@@ -254,7 +255,7 @@ func (l reopenable) Close() error { return l.SetDeadline(ctxconn.Past) }
 func (t *tcpTransport) accepts(conn net.Conn, h *handshake.Exchange) bool {
 	err := handshake.Run(conn, h, nil)
 	if err != nil {
-		t.w.record(slog.LevelDebug, "handshake refused", slog.String("addr", conn.RemoteAddr().String()), cause(err))
+		t.job.Record(slog.LevelDebug, "handshake refused", slog.String("addr", conn.RemoteAddr().String()), Cause(err))
 	}
 	return err == nil
 }
@@ -272,7 +273,7 @@ func (t *tcpTransport) receive(l *tcp.Link) {
 	t.links.Store(&links)
 }
 
-// connectRemote implements jobTransport.
+// connectRemote implements Transport.
 func (t *tcpTransport) connectRemote(ctx context.Context, m *linkSetup, number int) error {
 	h, msg := m.connector(number)
 	conn, err := t.dialHandshake(ctx, directOf(m.peer(number).Remote.Addr), h, msg)
@@ -285,8 +286,8 @@ func (t *tcpTransport) connectRemote(ctx context.Context, m *linkSetup, number i
 	return err
 }
 
-// listen implements jobTransport: it accepts connections of processes of other jobs from now on.
-func (t *tcpTransport) listen() error {
+// Listen implements Transport: it accepts connections of processes of other jobs from now on.
+func (t *tcpTransport) Listen() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.listening || t.closed {
@@ -304,11 +305,11 @@ func (t *tcpTransport) listen() error {
 
 // acceptRemote runs the handshake with a process of another job.
 func (t *tcpTransport) acceptRemote(c net.Conn, proven func() bool) {
-	h := handshake.Accept(handshake.Params{Self: -1}, t.w.setupParams)
+	h := handshake.Accept(handshake.Params{Self: -1}, t.job.setupParams)
 	if !t.accepts(c, h) || !proven() {
 		return
 	}
-	m := t.w.linkSetup(h.Setup())
+	m := t.job.linkSetup(h.Setup())
 	if m == nil {
 		return // it has ended meanwhile
 	}
@@ -322,7 +323,7 @@ func (t *tcpTransport) acceptRemote(c net.Conn, proven func() bool) {
 func (t *tcpTransport) adopt(conn net.Conn, m *linkSetup, number int) error {
 	p := m.peer(number)
 	if p == nil {
-		return fmt.Errorf("%w: process %d is not expected", ErrAuth, number)
+		return fmt.Errorf("%w: process %d is not expected", mpierr.ErrAuth, number)
 	}
 	l, err := t.newLink(conn, p)
 	if err != nil {
@@ -334,7 +335,7 @@ func (t *tcpTransport) adopt(conn net.Conn, m *linkSetup, number int) error {
 		return transport.ErrClosed
 	}
 	if m.claim(number, l) == nil {
-		return fmt.Errorf("%w: process %d is not expected", ErrAuth, number)
+		return fmt.Errorf("%w: process %d is not expected", mpierr.ErrAuth, number)
 	}
 	links := append(slices.Clone(*t.links.Load()), l)
 	t.links.Store(&links)

@@ -1,4 +1,4 @@
-package mpi
+package job
 
 import (
 	"context"
@@ -10,41 +10,17 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/mpi/internal/handshake"
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/tapfile"
 	"github.com/weftstack/weft/mpi/internal/transport"
 	"github.com/weftstack/weft/sctp"
 )
 
-// sctpOptions are the options of the SCTP transports.
-type sctpOptions struct {
-	cfg   sctp.Config
-	conns func(rank int) ([]sctp.PacketConn, error) // instead of sockets
-}
-
-// WithSCTP sets the parameters of the associations. This package sets their streams, scheduler and
-// callbacks, and zero checksums between ranks on one host.
-func WithSCTP(cfg sctp.Config) Option {
-	return func(o *options) error {
-		o.sctp.cfg = cfg
-		return nil
-	}
-}
-
-// WithPacketConns makes the SCTP transports use what conns returns for a rank
-// instead of opening UDP sockets: for tests over simulated networks. The
-// transport owns and closes them.
-func WithPacketConns(conns func(rank int) ([]sctp.PacketConn, error)) Option {
-	return func(o *options) error {
-		o.sctp.conns = conns
-		return nil
-	}
-}
-
 // sctpTransport makes one association per pair of ranks, all on the same UDP
 // sockets: the higher rank connects to the lower.
 type sctpTransport struct {
-	w   *World
+	job *Job
 	udp *sctp.Transport
 	ep  *sctp.Endpoint
 	cap *tapfile.File // nil: none
@@ -68,23 +44,23 @@ const (
 	maxUnprovenAssociations = 256
 )
 
-func newSCTPTransport(w *World) (jobTransport, error) {
-	o := w.opts
-	t := &sctpTransport{w: w, links: make([]*sctpLink, w.Size()), wake: make(chan struct{}, 1)}
+func newSCTPTransport(j *Job) (Transport, error) {
+	o := j.Options
+	t := &sctpTransport{job: j, links: make([]*sctpLink, j.Size()), wake: make(chan struct{}, 1)}
 	// Ranks that wait poll by themselves, see progress.
-	tc := sctp.TransportConfig{LocalAddrs: o.addrs, MaxAssociations: 2*(w.Size()+MaxConnected) + maxUnprovenAssociations, BusyPoll: -1, Log: w.log}
-	if o.sctp.conns != nil {
-		conns, err := o.sctp.conns(w.Rank())
+	tc := sctp.TransportConfig{LocalAddrs: o.Addrs, MaxAssociations: 2*(j.Size()+p2p.MaxRemotes) + maxUnprovenAssociations, BusyPoll: -1, Log: j.Log}
+	if o.PacketConns != nil {
+		conns, err := o.PacketConns(j.Rank())
 		if err != nil {
 			return nil, err
 		}
 		tc.Conns, tc.LocalAddrs = conns, nil
-	} else if len(o.addrs) == 0 {
-		tc.LocalAddrs = []netip.AddrPort{o.addr()}
+	} else if len(o.Addrs) == 0 {
+		tc.LocalAddrs = []netip.AddrPort{o.Addr()}
 	}
-	if o.capture != "" {
+	if o.Capture != "" {
 		var err error
-		if t.cap, err = tapfile.Open(o.capture); err != nil {
+		if t.cap, err = tapfile.Open(o.Capture); err != nil {
 			return nil, err
 		}
 		tc.Tap = t.cap.Tap
@@ -93,38 +69,38 @@ func newSCTPTransport(w *World) (jobTransport, error) {
 	if t.udp, err = sctp.NewTransport(tc); err != nil {
 		return nil, errors.Join(err, t.cap.Close())
 	}
-	cfg := o.sctp.cfg
-	cfg.OutStreams = uint16(1 + 2*o.streams)
+	cfg := o.SCTP
+	cfg.OutStreams = uint16(1 + 2*o.Streams)
 	cfg.InStreams = cfg.OutStreams
 	cfg.Scheduler = sctp.RoundRobinPacket
 	cfg.ZeroChecksumLocal = o.zeroChecksum()
 	// An association that is not authenticated gets little memory, and little time for the
 	// handshake.
-	cfg.Probation = &sctp.Probation{Timeout: handshake.Timeout, Max: w.Size() + MaxConnected + maxUnprovenAssociations}
-	o.timeouts(&cfg, w.Size())
+	cfg.Probation = &sctp.Probation{Timeout: handshake.Timeout, Max: j.Size() + p2p.MaxRemotes + maxUnprovenAssociations}
+	o.timeouts(&cfg, j.Size())
 	t.noticed = pathDownDelay(&cfg)
 	cfg.OnPiece = t.onFragment
 	cfg.OnNotify = t.onNotify
 	if t.ep, err = t.udp.Listen(0, &cfg); err != nil {
-		return nil, errors.Join(err, t.close())
+		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
 }
 
-func (t *sctpTransport) addr() string {
+func (t *sctpTransport) Addr() string {
 	return sctp.Addr{Addrs: t.udp.LocalAddrs(), Port: t.ep.Port()}.String()
 }
 
-// polling implements jobTransport.
-func (t *sctpTransport) polling(spins bool) (func() bool, func() transport.Parker) {
+// Polling implements Transport.
+func (t *sctpTransport) Polling(spins bool) (func() bool, func() transport.Parker) {
 	if spins {
 		t.udp.SetBusyRead(sctp.DefaultBusyPoll)
 	}
 	return t.udp.Poll, func() transport.Parker { return t.udp.NewWaiter() }
 }
 
-// close implements jobTransport.
-func (t *sctpTransport) close() error { return errors.Join(t.udp.Close(), t.cap.Close()) }
+// Close implements Transport.
+func (t *sctpTransport) Close() error { return errors.Join(t.udp.Close(), t.cap.Close()) }
 
 // onFragment is the upcall for data. The connecting side attaches its link before
 // it sends anything; on the other side the first piece does.
@@ -146,9 +122,12 @@ func (t *sctpTransport) onNotify(a *sctp.Association, n sctp.Notification) {
 		l.down(n.Err)
 	case (n.Kind == sctp.NotifyPathDown || n.Kind == sctp.NotifyPathUp) && l != nil && l.peer != nil:
 		reachable := slices.ContainsFunc(a.Stats().Paths, func(p sctp.PathStats) bool { return p.Active })
-		t.w.noteLiveness(l.peer, reachable, t.noticed)
+		t.job.noteLiveness(l.peer, reachable, t.noticed)
 	}
 }
+
+// Associations returns the associations of the endpoint, for tests.
+func (t *sctpTransport) Associations() []*sctp.Association { return t.ep.Associations() }
 
 // keyOrQueue returns the key of the job, or queues l with its hello msg until the key is known.
 func (t *sctpTransport) keyOrQueue(l *sctpLink, msg []byte) ([]byte, bool) {
@@ -201,8 +180,8 @@ func (t *sctpTransport) linked(err error) {
 	}
 }
 
-// connect implements jobTransport.
-func (t *sctpTransport) connect(ctx context.Context, addrs []string, key []byte) error {
+// Connect implements Transport.
+func (t *sctpTransport) Connect(ctx context.Context, addrs []string, key []byte) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	t.addrs = make([]sctp.Addr, len(addrs))
@@ -229,7 +208,7 @@ func (t *sctpTransport) connect(ctx context.Context, addrs []string, key []byte)
 	}
 	var wg sync.WaitGroup
 	gate := make(chan struct{}, dialsAtOnce)
-	for peer := range t.w.Rank() {
+	for peer := range t.job.Rank() {
 		if addrs[peer] == "" {
 			continue
 		}
@@ -259,8 +238,8 @@ func (t *sctpTransport) connect(ctx context.Context, addrs []string, key []byte)
 	if err != nil {
 		return err
 	}
-	for rank, p := range t.w.eng.Peers {
-		if rank != t.w.Rank() && addrs[rank] != "" {
+	for rank, p := range t.job.Engine.Peers {
+		if rank != t.job.Rank() && addrs[rank] != "" {
 			p.Link = t.links[rank]
 			p.Coalesces = p2p.CanCoalesce()
 		}
@@ -269,11 +248,11 @@ func (t *sctpTransport) connect(ctx context.Context, addrs []string, key []byte)
 }
 
 func (t *sctpTransport) dial(ctx context.Context, peer int, key []byte) error {
-	h, msg := handshake.Connect(handshake.Params{Key: key, Self: t.w.Rank(), Size: t.w.Size()}, peer)
+	h, msg := handshake.Connect(handshake.Params{Key: key, Self: t.job.Rank(), Size: t.job.Size()}, peer)
 	return t.startHandshake(ctx, t.addrs[peer], nil, h, msg)
 }
 
-// connectRemote implements jobTransport.
+// connectRemote implements Transport.
 func (t *sctpTransport) connectRemote(ctx context.Context, m *linkSetup, number int) error {
 	addr, err := sctp.ParseAddr(directOf(m.peer(number).Remote.Addr))
 	if err != nil {
@@ -283,8 +262,8 @@ func (t *sctpTransport) connectRemote(ctx context.Context, m *linkSetup, number 
 	return t.startHandshake(ctx, addr, m, h, msg)
 }
 
-// listen implements jobTransport: the endpoint always listens.
-func (t *sctpTransport) listen() error { return nil }
+// Listen implements Transport: the endpoint always listens.
+func (t *sctpTransport) Listen() error { return nil }
 
 // startHandshake makes an association and sends hello. m is nil between ranks of the job.
 func (t *sctpTransport) startHandshake(ctx context.Context, addr sctp.Addr, m *linkSetup, h *handshake.Exchange, msg []byte) error {
@@ -292,10 +271,10 @@ func (t *sctpTransport) startHandshake(ctx context.Context, addr sctp.Addr, m *l
 	if err != nil {
 		return err
 	}
-	need := uint16(1 + 2*t.w.opts.streams)
+	need := uint16(1 + 2*t.job.Options.Streams)
 	if out, in := a.Streams(); out < need || in < need {
 		a.Abort("too few streams")
-		return fmt.Errorf("%w: %d streams out and %d in, want %d", ErrOption, out, in, need)
+		return fmt.Errorf("%w: %d streams out and %d in, want %d", mpierr.ErrOption, out, in, need)
 	}
 	// The peer sends nothing before hello, so no fragment can come before the link is
 	// attached.

@@ -1,4 +1,4 @@
-package mpi
+package job
 
 import (
 	"crypto/rand"

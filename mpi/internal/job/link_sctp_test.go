@@ -1,23 +1,20 @@
-package mpi
+package job
 
 import (
 	"net/netip"
 	"testing"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/sctp"
 )
 
 // heldLink returns a link in the middle of a message of 100 bytes on stream 1, the last
 // piece of which was one with More, and the receive that it goes to.
-func heldLink(t *testing.T) (*sctpLink, *Request) {
+func heldLink(t *testing.T) (*sctpLink, *p2p.Request) {
 	t.Helper()
-	o, err := buildOptions(TransportInproc, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWorld(0, 2, o, nil)
-	tr, err := sctp.NewTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{loopback}})
+	j, c := newTestJob(t, 2)
+	tr, err := sctp.NewTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{Loopback}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,11 +27,9 @@ func heldLink(t *testing.T) (*sctpLink, *Request) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Irecv(w.Comm(), make([]byte, 100), 1, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &sctpLink{t: &sctpTransport{w: w}, a: a, peer: w.eng.Peers[1]}
+	r := p2p.GetRequest(j.Engine)
+	c.StartRecv(r, p2p.SlotUser, make([]byte, 100), 1, 5)
+	l := &sctpLink{t: &sctpTransport{job: j}, a: a, peer: j.Engine.Peers[1]}
 	l.onFragment(&sctp.Piece{Stream: 1, Begin: true, Data: eagerHeader(5, 100), More: true})
 	l.onFragment(&sctp.Piece{Stream: 1, Data: make([]byte, 30), More: true})
 	if !locked(r) || l.broken {
@@ -45,14 +40,14 @@ func heldLink(t *testing.T) (*sctpLink, *Request) {
 
 func eagerHeader(tag int32, n uint64) []byte {
 	var hdr [envelope.MaxLen]byte
-	v := envelope.Header{Kind: envelope.Eager, Source: 1, Context: worldID, Tag: tag, Length: n}
+	v := envelope.Header{Kind: envelope.Eager, Source: 1, Context: testCommID, Tag: tag, Length: n}
 	return append([]byte{}, v.Encode(&hdr)...)
 }
 
 // locked reports whether somebody who wants the buffer of r would have to wait.
-func locked(r *Request) bool {
-	if r.request.Place.TryLock() {
-		r.request.Place.Unlock()
+func locked(r *p2p.Request) bool {
+	if r.Place.TryLock() {
+		r.Place.Unlock()
 		return false
 	}
 	return true

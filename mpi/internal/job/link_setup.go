@@ -1,12 +1,8 @@
-package mpi
+package job
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -19,12 +15,6 @@ import (
 	"github.com/weftstack/weft/mpi/internal/transport"
 )
 
-// Intercommunicator handshake: makes an intercommunicator of two groups that share only a
-// connection between one process of each, their roots (MPI-4.1, Section 11.8.1). It takes
-// three exchanges, each of which gives every process the messages of all: who they are,
-// which of them have a link already, and whether the missing links were made. So the
-// handshake succeeds or fails on all processes alike.
-
 // linkSetupTimeout bounds a link setup, counted from the first exchange.
 const linkSetupTimeout = time.Minute
 
@@ -33,7 +23,7 @@ var errLinkSetupTimeout = fmt.Errorf("mpi: no connection to all processes within
 
 // linkSetup is the part of one process in making the links between two groups.
 type linkSetup struct {
-	w        *World
+	job      *Job
 	id       uint64
 	key      []byte
 	self     int         // number of this process in both groups: the accepting group comes first
@@ -52,15 +42,15 @@ type linkSetup struct {
 }
 
 // linkSetup returns the link setup with an id, or nil.
-func (w *World) linkSetup(id uint64) *linkSetup {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.linkSetups[id]
+func (j *Job) linkSetup(id uint64) *linkSetup {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.setups[id]
 }
 
 // setupParams returns the parameters of the link setup with an id, if there is one.
-func (w *World) setupParams(id uint64) (handshake.Params, bool) {
-	m := w.linkSetup(id)
+func (j *Job) setupParams(id uint64) (handshake.Params, bool) {
+	m := j.linkSetup(id)
 	if m == nil {
 		return handshake.Params{}, false
 	}
@@ -87,7 +77,7 @@ func (m *linkSetup) claim(number int, l transport.Link) *p2p.Peer {
 		return nil
 	}
 	m.claimed[number] = true
-	m.w.eng.LinkRemote(p, l)
+	m.job.Engine.LinkRemote(p, l)
 	return p
 }
 
@@ -114,84 +104,16 @@ func (m *linkSetup) note(change func()) {
 	}
 }
 
-// connectGroups makes an intercommunicator of c and the group at the other end of the connection
-// that open makes. It calls open at the root only.
-func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open func(context.Context) (*dynamic.RootConn, error)) (d *Comm, err error) {
-	defer func() { c.w.recordConnected(d, err) }()
-	if err := c.comm.Usable(); err != nil {
-		return nil, err
-	}
-	if c.remote != nil {
-		return nil, fmt.Errorf("%w: connecting an intercommunicator", ErrComm)
-	}
-	if err := c.comm.CheckPeer(p2p.SlotComm, root); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRoot, err)
-	}
-	e := c.w.eng
-	var lerr error
-	if accepts {
-		lerr = c.w.transport.listen()
-	}
-	x := &dynamic.Exchange{Comm: exchangeComm{c}, Root: root, Limit: MaxConnected}
-	own := dynamic.GroupMessage{Head: &dynamic.GroupHeader{Transport: c.w.opts.transport, Streams: c.w.opts.streams}}
-	if c.comm.Rank == root {
-		var err error
-		if x.Conn, err = open(ctx); err != nil {
-			own.Err = mpierr.MakePortable(err)
-			x.Cause = err
-		}
-		defer x.Conn.Close()
-		if accepts {
-			var id [8]byte
-			_, _ = rand.Read(id[:]) // never fails
-			own.Head.ID, own.Head.Key = binary.BigEndian.Uint64(id[:])|1, []byte(newJobKey())
-		}
-	}
-	me := &dynamic.ProcessInfo{Job: e.Job, Rank: uint32(e.Rank), Addr: c.w.transport.addr(), Window: e.RemoteWindow(), Call: c.w.launcherName(), Site: c.w.Site()}
-	mine, theirs, err := x.Allgather(ctx, own, dynamic.ProcessMessage{Member: me, Err: mpierr.MakePortable(lerr)})
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, linkSetupTimeout, errLinkSetupTimeout)
-	defer cancel()
-	if !accepts {
-		mine.Head.ID, mine.Head.Key = theirs.Head.ID, theirs.Head.Key
-	}
-	m, group, links, err := c.prepareLinks(mine, theirs, accepts)
-	defer m.end()
-	mine, theirs, cerr := x.Allgather(ctx, dynamic.GroupMessage{}, dynamic.ProcessMessage{Links: links, Err: mpierr.MakePortable(err)})
-	if cerr != nil {
-		return nil, cerr
-	}
-	err = m.link(ctx, c.comm.Rank, mine, theirs, group, accepts)
-	if _, _, cerr = x.Allgather(ctx, dynamic.GroupMessage{}, dynamic.ProcessMessage{Err: mpierr.MakePortable(err)}); cerr != nil {
-		return nil, cerr
-	}
-	side := 0
-	if !accepts {
-		side = 1
-	}
-	id := hashid.Of("meeting", hex.EncodeToString(m.key)) &^ uint64(p2p.SlotMask)
-	remote := make([]int32, len(group))
-	for i, p := range group {
-		remote[i] = p.ProcHandle
-		if p.Remote != nil {
-			e.PublishRemote(p)
-		}
-	}
-	return c.child(c.w.newIntercomm(id, c.group, c.comm.Rank, remote, side, c.Info())), nil
-}
-
 // prepareLinks prepares the links to the other group. group holds the members of the other group
-// that have a peer: those of this job, and those with a link already, which links lists. The caller
-// ends m, also after an error.
-func (c *Comm) prepareLinks(mine, theirs *dynamic.GroupMessage, accepts bool) (m *linkSetup, group []*p2p.Peer, links [][2]uint64, err error) {
-	e := c.w.eng
+// that have a peer: those of this job, and those with a link already, which links lists. me is the rank in the own group.
+// The caller ends m, also after an error.
+func (j *Job) prepareLinks(me int, mine, theirs *dynamic.GroupMessage, accepts bool) (m *linkSetup, group []*p2p.Peer, links [][2]uint64, err error) {
+	e := j.Engine
 	na, nc := len(mine.Reports), len(theirs.Reports)
-	m = &linkSetup{w: c.w, id: mine.Head.ID, key: mine.Head.Key, self: c.comm.Rank, size: na + nc, need: -1, done: make(chan struct{})}
+	m = &linkSetup{job: j, id: mine.Head.ID, key: mine.Head.Key, self: me, size: na + nc, need: -1, done: make(chan struct{})}
 	first := na
 	if !accepts {
-		first, m.self = 0, nc+c.comm.Rank
+		first, m.self = 0, nc+me
 	}
 	m.peers, m.claimed = make([]*p2p.Peer, m.size), make([]bool, m.size)
 	group = make([]*p2p.Peer, nc)
@@ -200,21 +122,21 @@ func (c *Comm) prepareLinks(mine, theirs *dynamic.GroupMessage, accepts bool) (m
 		names[nameOf(mine.Reports[i].Member)] = true
 	}
 	if m.id == 0 || len(m.key) == 0 {
-		return m, group, nil, fmt.Errorf("%w: link setup without a key", ErrProtocol)
+		return m, group, nil, fmt.Errorf("%w: link setup without a key", mpierr.ErrProtocol)
 	}
 	for i := range theirs.Reports {
 		m.others = append(m.others, first+i)
 		o := theirs.Reports[i].Member
-		if err := checkSite(o.Site); err != nil {
+		if err := CheckSite(o.Site); err != nil {
 			return m, group, nil, err
 		}
 		name := nameOf(o)
 		if names[name] {
-			return m, group, nil, fmt.Errorf("%w: groups with common members", ErrRank)
+			return m, group, nil, fmt.Errorf("%w: groups with common members", mpierr.ErrRank)
 		}
 		if name.Job == e.Job {
 			if int64(name.Rank) >= int64(len(e.Peers)) {
-				return m, group, nil, fmt.Errorf("%w: rank %d", ErrProtocol, name.Rank)
+				return m, group, nil, fmt.Errorf("%w: rank %d", mpierr.ErrProtocol, name.Rank)
 			}
 			group[i] = e.Peers[name.Rank]
 			continue
@@ -222,7 +144,7 @@ func (c *Comm) prepareLinks(mine, theirs *dynamic.GroupMessage, accepts bool) (m
 		numbers := []int{m.self, first + i}
 		slices.Sort(numbers)
 		link := hashid.Of("link", string(m.key), fmt.Sprint(numbers))
-		_, far := c.w.distant(o.Addr)
+		_, far := j.distant(o.Addr)
 		p, err := e.AddRemote(name, p2p.RemoteInfo{Addr: o.Addr, LauncherName: o.Call, Window: o.Window, Site: o.Site, Distant: far}, link)
 		if err != nil {
 			return m, group, nil, err
@@ -234,15 +156,15 @@ func (c *Comm) prepareLinks(mine, theirs *dynamic.GroupMessage, accepts bool) (m
 			links = append(links, [2]uint64{uint64(i), old.Remote.LinkID})
 		}
 	}
-	c.w.mu.Lock()
-	defer c.w.mu.Unlock()
-	if c.w.linkSetups == nil {
-		c.w.linkSetups = make(map[uint64]*linkSetup)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.setups == nil {
+		j.setups = make(map[uint64]*linkSetup)
 	}
-	if c.w.linkSetups[m.id] != nil {
-		return m, group, links, fmt.Errorf("%w: both groups have a member in this process", ErrRank)
+	if j.setups[m.id] != nil {
+		return m, group, links, fmt.Errorf("%w: both groups have a member in this process", mpierr.ErrRank)
 	}
-	c.w.linkSetups[m.id] = m
+	j.setups[m.id] = m
 	return m, group, links, nil
 }
 
@@ -250,17 +172,17 @@ func nameOf(m *dynamic.ProcessInfo) p2p.ProcName { return p2p.ProcName{Job: m.Jo
 
 // end ends the setup, and aborts links that no communicator uses.
 func (m *linkSetup) end() {
-	m.w.mu.Lock()
-	if m.w.linkSetups[m.id] == m {
-		delete(m.w.linkSetups, m.id)
+	m.job.mu.Lock()
+	if m.job.setups[m.id] == m {
+		delete(m.job.setups, m.id)
 	}
-	m.w.mu.Unlock()
+	m.job.mu.Unlock()
 	m.note(func() {
 		if m.err == nil {
 			m.err = transport.ErrClosed
 		}
 	})
-	e := m.w.eng
+	e := m.job.Engine
 	for _, p := range m.peers {
 		if p != nil {
 			e.AbandonRemote(p, "not connected")
@@ -296,10 +218,10 @@ func (m *linkSetup) link(ctx context.Context, me int, mine, theirs *dynamic.Grou
 			m.note(func() {
 				m.peers[number] = nil
 				if m.claimed[number] {
-					m.err = fmt.Errorf("%w: one more link to rank %d of another job", ErrProtocol, p.Rank)
+					m.err = fmt.Errorf("%w: one more link to rank %d of another job", mpierr.ErrProtocol, p.Rank)
 				}
 			})
-			m.w.eng.AbandonRemote(p, "not needed")
+			m.job.Engine.AbandonRemote(p, "not needed")
 		default:
 			group[i] = p
 			missing = append(missing, number)
@@ -316,7 +238,7 @@ func (m *linkSetup) link(ctx context.Context, me int, mine, theirs *dynamic.Grou
 			wg.Go(func() {
 				gate <- struct{}{}
 				defer func() { <-gate }()
-				if err := m.w.transport.connectRemote(ctx, m, number); err != nil {
+				if err := m.job.Transport.connectRemote(ctx, m, number); err != nil {
 					m.linked(number, err)
 				}
 			})
@@ -329,16 +251,7 @@ func (m *linkSetup) link(ctx context.Context, me int, mine, theirs *dynamic.Grou
 		return m.err
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-m.w.eng.Over:
-		return m.w.usable()
+	case <-m.job.Engine.Over:
+		return m.job.Usable()
 	}
-}
-
-// recordConnected logs the outcome of an intercommunicator handshake.
-func (w *World) recordConnected(c *Comm, err error) {
-	if err != nil {
-		w.record(slog.LevelWarn, "connecting to a group failed", cause(err))
-		return
-	}
-	w.record(slog.LevelInfo, "group connected", slog.Int("processes", c.RemoteSize()))
 }
