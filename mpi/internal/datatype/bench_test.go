@@ -11,6 +11,9 @@ func benchTypes() map[string]*Type {
 	record := must(Struct([]int{1, 2}, []int{0, 8}, []*Type{must(Of[int32]()), num}))
 	return map[string]*Type{
 		"vector8":   must(Vector(8192, 1, 2, num)),
+		"vector24":  must(Vector(65536/24, 3, 6, num)),
+		"vector32":  must(Vector(2048, 4, 8, num)),
+		"vector56":  must(Vector(65536/56, 7, 14, num)),
 		"vector256": must(Vector(256, 32, 64, num)),
 		"records":   must(Contiguous(65536/20, must(Resized(record, 0, 32)))),
 	}

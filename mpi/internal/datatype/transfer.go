@@ -82,7 +82,7 @@ func (x *loop) runPart(c transfer, b []byte, base, from int) {
 		b = b[n:]
 		base += x.stride
 	}
-	if whole := len(b) / x.n; whole > 1 && x.n <= 16 {
+	if whole := len(b) / x.n; whole > 1 && x.n <= maxShortRun {
 		n := whole * x.n
 		if c.out {
 			gather(b[:n], c.mem, base, x.n, x.stride)
@@ -108,10 +108,23 @@ func (c *transfer) copy(b []byte, base int) {
 	}
 }
 
-// gather copies runs of n bytes, stride bytes apart, to dst. Runs of a word are worth not
-// calling memmove.
+// maxShortRun is the length up to which runs are worth not calling memmove for each: the processor
+// loads several of them at a time, where they are not in a cache.
+const maxShortRun = 32
+
+// gather copies runs of n bytes, at most maxShortRun, stride bytes apart, to dst.
 func gather(dst, src []byte, base, n, stride int) {
 	switch n {
+	case 32:
+		for m := 0; m <= len(dst)-32; m += 32 {
+			*(*[32]byte)(dst[m:]) = *(*[32]byte)(src[base:])
+			base += stride
+		}
+	case 24:
+		for m := 0; m <= len(dst)-24; m += 24 {
+			*(*[24]byte)(dst[m:]) = *(*[24]byte)(src[base:])
+			base += stride
+		}
 	case 16:
 		for m := 0; m <= len(dst)-16; m += 16 {
 			*(*[16]byte)(dst[m:]) = *(*[16]byte)(src[base:])
@@ -148,6 +161,16 @@ func gather(dst, src []byte, base, n, stride int) {
 // scatter is the reverse of gather.
 func scatter(dst, src []byte, base, n, stride int) {
 	switch n {
+	case 32:
+		for m := 0; m <= len(src)-32; m += 32 {
+			*(*[32]byte)(dst[base:]) = *(*[32]byte)(src[m:])
+			base += stride
+		}
+	case 24:
+		for m := 0; m <= len(src)-24; m += 24 {
+			*(*[24]byte)(dst[base:]) = *(*[24]byte)(src[m:])
+			base += stride
+		}
 	case 16:
 		for m := 0; m <= len(src)-16; m += 16 {
 			*(*[16]byte)(dst[base:]) = *(*[16]byte)(src[m:])
