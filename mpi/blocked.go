@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weftstack/weft/mpi/internal/bridge"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
@@ -37,7 +38,7 @@ func (w *World) blocked(stacksTo string) string {
 	case len(calls) > 0:
 		b.WriteString("is in " + strings.Join(limitItems(calls), ", "))
 	default:
-		b.WriteString("is in no call of mpi")
+		b.WriteString("is in no call of MPI")
 	}
 	if waits := w.missing(); len(waits) > 0 {
 		b.WriteString("; waits for " + strings.Join(limitItems(waits), ", "))
@@ -76,7 +77,10 @@ func blockedCalls(stacks []byte) []string {
 	}
 	var out []string
 	for c, n := range count {
-		if n > 1 {
+		switch {
+		case n > 1 && strings.HasPrefix(c, "MPI_"):
+			c = fmt.Sprintf("%s (%d threads)", c, n)
+		case n > 1:
 			c = fmt.Sprintf("%s (%d goroutines)", c, n)
 		}
 		out = append(out, c)
@@ -85,10 +89,18 @@ func blockedCalls(stacks []byte) []string {
 	return out
 }
 
-// blockedCall returns the call of one goroutine, or "". A stack is a line about the
-// goroutine, then two lines for each function, innermost first: its name and its place.
+// blockedCall returns the call of one goroutine, or "": of a program in C or Fortran its name in MPI.
+// A stack is a line about the goroutine, then two lines for each function, innermost first: its name
+// and its place.
 func blockedCall(lines []string) string {
 	call := ""
+	for i := 1; i+1 < len(lines) && bridge.CallName != nil; i += 2 {
+		if name, _, ok := strings.Cut(lines[i], "("); ok {
+			if call = bridge.CallName(name); call != "" {
+				return call
+			}
+		}
+	}
 	for i := 1; i+1 < len(lines); i += 2 {
 		name, mine := strings.CutPrefix(lines[i], mpiPrefix)
 		if mine {
@@ -129,20 +141,21 @@ func (w *World) missing() []string {
 		peer int32
 		tag  int32
 		comm string
+		room int // bytes that a receive takes
 	}
 	count := make(map[wait]int)
-	w.eng.EachPosted(func(owner any, s p2p.Slot, src, tag int32) {
+	w.eng.EachPosted(func(owner any, s p2p.Slot, src, tag int32, room int) {
 		if s != p2p.SlotUser && s != p2p.SlotColl {
 			return
 		}
-		v := wait{what: "a message", peer: src, tag: tag, comm: string(appendComm(nil, owner.(*Comm)))}
+		v := wait{what: "a message", peer: src, tag: tag, comm: string(appendComm(nil, owner.(*Comm))), room: room}
 		if s == p2p.SlotColl {
-			v.what, v.tag = "a collective's message", 0
+			v.what, v.tag, v.room = "a collective's message", 0, 0
 		}
 		count[v]++
 	})
 	for _, p := range w.eng.Awaited() {
-		count[wait{what: "an answer", peer: int32(p.Rank), tag: -1}]++
+		count[wait{what: "a receive", peer: int32(p.Rank), tag: -1}]++ // or for the rest of a message
 	}
 	var out []wait
 	for v := range count {
@@ -150,7 +163,7 @@ func (w *World) missing() []string {
 	}
 	slices.SortFunc(out, func(a, b wait) int {
 		return cmp.Or(cmp.Compare(a.what, b.what), cmp.Compare(a.comm, b.comm), cmp.Compare(a.peer, b.peer),
-			cmp.Compare(a.tag, b.tag))
+			cmp.Compare(a.tag, b.tag), cmp.Compare(a.room, b.room))
 	})
 	var lines []string
 	for _, v := range out {
@@ -159,6 +172,9 @@ func (w *World) missing() []string {
 			from = "any rank"
 		}
 		line := fmt.Sprintf("%s from %s", v.what, from)
+		if v.what == "a receive" {
+			line = fmt.Sprintf("a matching receive of %s", from)
+		}
 		if v.what == "a message" {
 			if v.tag == AnyTag {
 				line += " with any tag"
@@ -169,8 +185,11 @@ func (w *World) missing() []string {
 		if v.comm != "" {
 			line += " in " + v.comm
 		}
+		if v.what == "a message" {
+			line += fmt.Sprintf(" (at most %d bytes)", v.room)
+		}
 		if n := count[v]; n > 1 {
-			line += fmt.Sprintf(" (%d)", n)
+			line += fmt.Sprintf(" (%d times)", n)
 		}
 		lines = append(lines, line)
 	}

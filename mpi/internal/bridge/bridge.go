@@ -14,3 +14,7 @@ var CheckOption func(name, value string) error
 
 // ParseSize reads a number of bytes as environment variables have it, with an optional suffix K, M or G.
 var ParseSize func(string) (int, error)
+
+// CallName returns the name in MPI of a call that a program in C or Fortran is in, from the name of
+// its entry in the stack of a goroutine, or "" for any other name. The C face sets it; nil without.
+var CallName func(entry string) string

@@ -87,8 +87,9 @@ func (e *Engine) Queued() (posted, unexpected int) {
 }
 
 // EachPosted calls f for each posted receive of a communicator, with the owner and the slot of its
-// context, and the source and the tag that it waits for. f must not call the engine.
-func (e *Engine) EachPosted(f func(owner any, s Slot, src, tag int32)) {
+// context, the source and the tag that it waits for, and the bytes that it takes. f must not call the
+// engine.
+func (e *Engine) EachPosted(f func(owner any, s Slot, src, tag int32, room int)) {
 	e.Mu.Lock()
 	defer e.Mu.Unlock()
 	for id, x := range e.Contexts {
@@ -96,7 +97,12 @@ func (e *Engine) EachPosted(f func(owner any, s Slot, src, tag int32)) {
 			continue
 		}
 		x.posted.each(func(el *matchElem) {
-			f(x.comm.owner, Slot(id&uint64(SlotMask)), el.request.src, el.request.tag)
+			r := el.request
+			room := len(r.Buf)
+			if r.Gaps.Type != nil {
+				room = r.Gaps.Count * r.Gaps.Type.Size()
+			}
+			f(x.comm.owner, Slot(id&uint64(SlotMask)), r.src, r.tag, room)
 		})
 	}
 }

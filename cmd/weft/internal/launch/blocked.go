@@ -60,7 +60,7 @@ func (j *job) blocked() {
 func whyBlocked(ctx context.Context, s *pmi.Server, rank int, stacksTo string) string {
 	switch s.State(rank) {
 	case pmi.Absent:
-		return "has not called mpi.Init"
+		return "has not joined the job: it has not called MPI_Init (mpi.Init), or is in it"
 	case pmi.Finalized:
 		return "has finalized"
 	}

@@ -75,9 +75,9 @@ func TestTimeoutSaysWhoWaitsForWhom(t *testing.T) {
 		t.Errorf("status %d, want %d", status, cli.ExitFail)
 	}
 	for _, want := range []string{
-		`rank 0 is in Recv at blocked_test\.go:\d+; waits for a message from rank 1 with tag 7 in "\S+"\n`,
+		`rank 0 is in Recv at blocked_test\.go:\d+; waits for a message from rank 1 with tag 7 in "\S+" \(at most 8 bytes\)\n`,
 		`rank 1 is in Barrier at blocked_test\.go:\d+; waits for a collective's message from rank [02] in "\S+"`,
-		`rank 2 is in no call of mpi\n`,
+		`rank 2 is in no call of MPI\n`,
 	} {
 		if !regexp.MustCompile(`weft run: ` + want).MatchString(errs) {
 			t.Errorf("no line %s", want)
