@@ -3,6 +3,7 @@ package mpi
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,17 +31,27 @@ func init() {
 	}
 }
 
+// badVariable returns the error of an environment variable with a value that it does not take.
+func badVariable(name, value, want string) error {
+	return fmt.Errorf("%w: %s=%q: want %s", ErrOption, name, value, want)
+}
+
 // fromEnv reads the WEFT_ variables described in the package documentation.
 func (o *options) fromEnv(getenv func(string) string) error {
 	if s := getenv("WEFT_TRANSPORT"); s != "" {
 		if err := WithTransport(s)(o); err != nil || s == TransportInproc {
-			return fmt.Errorf("%w: WEFT_TRANSPORT=%q", ErrOption, s)
+			return badVariable("WEFT_TRANSPORT", s, "hybrid, sctp or tcp")
 		}
 	}
 	for _, v := range []struct {
 		name string
 		set  func(int) Option
-	}{{"WEFT_EAGER", WithEager}, {"WEFT_STREAMS", WithStreams}, {"WEFT_UNEXPECTED", WithUnexpected}} {
+		want string
+	}{
+		{"WEFT_EAGER", WithEager, "a number of bytes, such as 64K"},
+		{"WEFT_STREAMS", WithStreams, "1 to " + strconv.Itoa(MaxStreams)},
+		{"WEFT_UNEXPECTED", WithUnexpected, "a number of bytes, such as 64M"},
+	} {
 		s := getenv(v.name)
 		if s == "" {
 			continue
@@ -50,12 +61,12 @@ func (o *options) fromEnv(getenv func(string) string) error {
 			err = v.set(n)(o)
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %s=%q", ErrOption, v.name, s)
+			return badVariable(v.name, s, v.want)
 		}
 	}
 	if s := getenv("WEFT_RENDEZVOUS"); s != "" {
 		if err := WithRendezvous(s)(o); err != nil {
-			return fmt.Errorf("%w: WEFT_RENDEZVOUS=%q", ErrOption, s)
+			return badVariable("WEFT_RENDEZVOUS", s, "message, write or read")
 		}
 	}
 	if s := getenv("WEFT_SPIN"); s != "" {
@@ -64,14 +75,14 @@ func (o *options) fromEnv(getenv func(string) string) error {
 			err = WithSpin(d)(o)
 		}
 		if err != nil {
-			return fmt.Errorf("%w: WEFT_SPIN=%q", ErrOption, s)
+			return badVariable("WEFT_SPIN", s, "0 or a time, such as 50us")
 		}
 	}
 	if s := getenv("WEFT_ADDRS"); s != "" {
 		for part := range strings.SplitSeq(s, ",") {
 			ap, err := parseAddrPort(part)
 			if err != nil {
-				return fmt.Errorf("%w: WEFT_ADDRS=%q", ErrOption, s)
+				return badVariable("WEFT_ADDRS", s, "IP addresses of this host, with ports or not, separated by commas")
 			}
 			o.Addrs = append(o.Addrs, ap)
 		}
@@ -81,7 +92,7 @@ func (o *options) fromEnv(getenv func(string) string) error {
 		o.Shared = true
 	case "0":
 	default:
-		return fmt.Errorf("%w: WEFT_SHARED=%q", ErrOption, s)
+		return badVariable("WEFT_SHARED", s, "0 or 1")
 	}
 	if s := getenv("WEFT_SITE"); s != "" {
 		if err := job.CheckSite(s); err != nil {
@@ -96,7 +107,7 @@ func (o *options) fromEnv(getenv func(string) string) error {
 	case "1":
 		o.Tolerant = true
 	default:
-		return fmt.Errorf("%w: WEFT_FT=%q", ErrOption, s)
+		return badVariable("WEFT_FT", s, "0 or 1")
 	}
 	if s := getenv("WEFT_SILENCE"); s != "" {
 		d, err := time.ParseDuration(s)
@@ -104,7 +115,7 @@ func (o *options) fromEnv(getenv func(string) string) error {
 			err = WithSilence(d)(o)
 		}
 		if err != nil {
-			return fmt.Errorf("%w: WEFT_SILENCE=%q", ErrOption, s)
+			return badVariable("WEFT_SILENCE", s, "a time, such as 1m")
 		}
 	}
 	return o.toolsFromEnv(getenv)

@@ -254,8 +254,8 @@ func TestOptions(t *testing.T) {
 			}
 			return ""
 		})
-		if !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s=%s: %v", name, bad, err)
+		if !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), ": want ") {
+			t.Errorf("%s=%s: %v; want the name and what is allowed", name, bad, err)
 		}
 	}
 	for i, opt := range []Option{WithEager(MaxEager + 1), WithStreams(MaxStreams + 1), WithUnexpected(-1), WithSpin(-1), WithTransport("avian")} {

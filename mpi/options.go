@@ -66,7 +66,7 @@ func WithTransport(name string) Option {
 			o.Transport = name
 			return nil
 		}
-		return fmt.Errorf("%w: transport %q", ErrOption, name)
+		return fmt.Errorf("%w: transport %q: want hybrid, sctp, tcp or inproc", ErrOption, name)
 	}
 }
 

@@ -41,7 +41,7 @@ func TypeOf(h abi.Handle) (*Datatype, error) {
 func CommittedType(h abi.Handle) (*Datatype, error) {
 	t, err := TypeOf(h)
 	if err == nil && !t.Committed.Load() {
-		return nil, ArgError(abi.ErrType, "datatype", t.Datatype, "is not committed")
+		return nil, ArgError(abi.ErrType, "datatype", HandleName(h), "is not committed")
 	}
 	return t, err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -114,7 +115,7 @@ func (o *Object) raise(proc string, err error) int {
 		}
 	}
 	code := CodeOf(err)
-	message := proc + ": " + err.Error()
+	message := proc + ": " + inC(proc, err)
 	if code >= 0 && code < len(classTexts) {
 		lastMessages.Lock()
 		lastMessages.text[code] = message
@@ -141,14 +142,16 @@ func (o *Object) die(code int, message string) {
 	if o.Handle != 0 {
 		on = " on " + o.String()
 	}
-	text := fmt.Sprintf("fatal error%s: %s: %s", on, ClassText(code), message)
+	text := fmt.Sprintf("fatal error%s: %s: %s", on, className(code), message)
 	FlushOutput() // the launcher may end this process as soon as it knows
 	if code == abi.ErrProcAborted {
 		time.Sleep(peerFailureDelay)
 	}
 	if w := TheWorld(); w != nil {
 		fmt.Fprintf(os.Stderr, "weft [rank %d]: %s\n", w.Rank(), text)
-		w.Abort(exitCode(code), text)
+		// The launcher prints this, too: without what was printed.
+		call, _, _ := strings.Cut(message, ":")
+		w.Abort(exitCode(code), fmt.Sprintf("%s in %s", className(code), call))
 	} else {
 		fmt.Fprintf(os.Stderr, "weft: %s\n", text)
 	}

@@ -93,15 +93,15 @@ func (t *Table[T]) Missing(h abi.Handle) error {
 	}
 	switch {
 	case h == t.Null && h != 0:
-		return ArgError(t.Class, t.Name, fmt.Sprintf("%#x", uint(h)), "is the null handle")
+		return ArgError(t.Class, t.Name, HandleName(h), "is the null handle")
 	case h >= abi.MaxPredefined && h>>24 < 1<<7 && uint32(h>>t.Bits) == t.Prefix>>(t.Bits-24):
-		return ArgError(t.Class, t.Name, fmt.Sprintf("%#x", uint(h)), "has been freed, or was never made")
+		return ArgError(t.Class, t.Name, HandleName(h), "has been freed, or was never made")
 	}
 	what := "is no handle"
 	if k := kindOf(h); k != "" {
 		what = "is the handle of a " + k
 	}
-	return ArgError(t.Class, t.Name, fmt.Sprintf("%#x", uint(h)), what)
+	return ArgError(t.Class, t.Name, HandleName(h), what)
 }
 
 // Put gives v a handle.

@@ -85,8 +85,8 @@ func TestMissing(t *testing.T) {
 		handle abi.Handle
 		want   string
 	}{
-		{264, "group 0x108: is the null handle"},
-		{257, "group 0x101: is the handle of a communicator"},
+		{264, "group MPI_GROUP_NULL: is the null handle"},
+		{257, "group MPI_COMM_WORLD: is the handle of a communicator"},
 		{h, "has been freed, or was never made"},
 		{math.MaxUint, "ff: is no handle"},
 		{0, "group 0x0: is no handle"},

@@ -101,6 +101,9 @@ func (t *Type) String() string {
 	if t == nil {
 		return "no datatype"
 	}
+	if t.named != nil {
+		return t.named.Name
+	}
 	return fmt.Sprintf("datatype of %d bytes in [%d, %d)", t.size, t.lb, t.ub)
 }
 

@@ -285,6 +285,10 @@ func (w *Window) locate(target, disp, n int, need Access) (off int, done bool, e
 	}
 	room := int(r.Bytes) - n
 	if disp < 0 || room < 0 || disp > room/unit {
+		if n == 0 { // of items: their bytes are not looked at
+			return 0, false, fmt.Errorf("%w: displacement %d × %d of rank %d, which has %d bytes",
+				mpierr.ErrRange, disp, unit, target, r.Bytes)
+		}
 		return 0, false, fmt.Errorf("%w: %d bytes at %d × %d of rank %d, which has %d",
 			mpierr.ErrRange, n, disp, unit, target, r.Bytes)
 	}

@@ -157,7 +157,7 @@ func Abort(comm abi.Handle, errorcode int) int {
 	text := fmt.Sprintf("%s(%v, %d)", proc, &c.Object, errorcode)
 	cbinding.FlushOutput()
 	fmt.Fprintf(os.Stderr, "weft [rank %d]: %s\n", c.World().Rank(), text)
-	c.Comm.Abort(errorcode, text)
+	c.Comm.Abort(errorcode, proc+" was called") // the launcher prints it, too
 	cbinding.ExitProcess(errorcode)
 	return 0
 }

@@ -134,9 +134,9 @@ func partitionedSend(h abi.Handle) (*cbinding.Request, error) {
 	case err != nil:
 		return nil, err
 	case q.Sends == nil:
-		return nil, cbinding.ArgError(abi.ErrRequest, "request", h, "is not of MPI_Psend_init")
+		return nil, cbinding.ArgError(abi.ErrRequest, "request", cbinding.HandleName(h), "is not of MPI_Psend_init")
 	case q.Operation == nil:
-		return nil, cbinding.ArgError(abi.ErrRequest, "request", h, "is inactive")
+		return nil, cbinding.ArgError(abi.ErrRequest, "request", cbinding.HandleName(h), "is inactive")
 	}
 	return q, nil
 }

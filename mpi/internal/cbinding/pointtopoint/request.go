@@ -208,9 +208,9 @@ func startable(h abi.Handle) (*cbinding.Request, error) {
 	case err != nil:
 		return nil, err
 	case q.Start == nil:
-		return nil, cbinding.ArgError(abi.ErrRequest, "request", h, "is not persistent")
+		return nil, cbinding.ArgError(abi.ErrRequest, "request", cbinding.HandleName(h), "is not persistent")
 	case q.Operation != nil:
-		return nil, cbinding.ArgError(abi.ErrRequest, "request", h, "is active already")
+		return nil, cbinding.ArgError(abi.ErrRequest, "request", cbinding.HandleName(h), "is active already")
 	}
 	return q, nil
 }

@@ -1,0 +1,62 @@
+package cbinding
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/weftstack/weft/mpi"
+	"github.com/weftstack/weft/mpi/internal/abi"
+	"github.com/weftstack/weft/mpi/internal/standard"
+)
+
+// This file has errors of package mpi speak of MPI as C has it.
+
+// inC returns the text of an error of a call for a program in C.
+func inC(proc string, err error) string {
+	text := strings.TrimPrefix(err.Error(), "mpi: ")
+	// Package mpi names the collective, as the procedure does.
+	text = strings.TrimSuffix(text, fmt.Sprintf(" (in %s)", strings.ToLower(strings.TrimPrefix(proc, "MPI_"))))
+	switch {
+	case errors.Is(err, mpi.ErrTypeMismatch):
+		text = goElement.ReplaceAllStringFunc(text, func(s string) string {
+			if name, ok := elementNames[s]; ok {
+				return name
+			}
+			return s
+		})
+	case errors.Is(err, mpi.ErrBuffer):
+		text = strings.Replace(text, ": nil, with ", ": NULL, with ", 1)
+	}
+	return text
+}
+
+// goElement matches names of elements as package mpi has them.
+var goElement = regexp.MustCompile(`\b(int|uint|float|complex|bool)\d*\b`)
+
+// elementNames are those of C.
+var elementNames = map[string]string{
+	"int8": "MPI_INT8_T", "int16": "MPI_SHORT", "int32": "MPI_INT", "int64": "MPI_INT64_T",
+	"uint8": "MPI_UINT8_T", "uint16": "MPI_UNSIGNED_SHORT", "uint32": "MPI_UNSIGNED", "uint64": "MPI_UINT64_T",
+	"float32": "MPI_FLOAT", "float64": "MPI_DOUBLE", "complex64": "MPI_C_FLOAT_COMPLEX",
+	"complex128": "MPI_C_DOUBLE_COMPLEX", "bool": "MPI_C_BOOL",
+}
+
+// className returns the name of an error class, MPI_ERR_RANK, or the text of a code of the program.
+func className(code int) string {
+	name, _, _ := strings.Cut(ClassText(code), ":")
+	return name
+}
+
+// HandleName returns the name of a predefined handle, MPI_COMM_NULL, or the number.
+func HandleName(h abi.Handle) string {
+	if h < abi.MaxPredefined {
+		for _, c := range standard.Constants() {
+			if v, ok := c.Int(); ok && c.Handle() && abi.Handle(v) == h {
+				return c.Name
+			}
+		}
+	}
+	return fmt.Sprintf("%#x", uint(h))
+}
