@@ -9,9 +9,7 @@ import (
 	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/mpi/internal/abi"
 	"github.com/weftstack/weft/mpi/internal/cbinding"
-	"github.com/weftstack/weft/mpi/internal/cbinding/communicator"
 	"github.com/weftstack/weft/mpi/internal/cbinding/ctest"
-	"github.com/weftstack/weft/mpi/internal/cbinding/topology"
 )
 
 // ints32 returns memory with the values, and its address.
@@ -134,39 +132,4 @@ func TestCollectivesAllocateNothing(t *testing.T) {
 			t.Errorf("%s: %v allocations", name, n)
 		}
 	}
-}
-
-// TestTopologyOf asks communicators of one rank for topologies, of the kind they have and of others.
-func TestTopologyOf(t *testing.T) {
-	ctest.Returning(t)
-	b := ctest.NewBox()
-	_, one := ints32(1)
-	ctest.Must(t, topology.CartCreate(abi.CommSelf, 1, one, one, 0, ctest.Addr(&b.Handle)))
-	grid := b.Handle
-	ctest.Must(t, topology.TopoTest(grid, ctest.Addr(&b.N)))
-	if b.N != abi.Cart {
-		t.Errorf("topology %d, want %d", b.N, abi.Cart)
-	}
-	ctest.Must(t, topology.CartShift(grid, 0, 5, ctest.Addr(&b.N), ctest.Addr(&b.Flag)))
-	if b.N != 0 || b.Flag != 0 {
-		t.Errorf("around a ring of one: from %d to %d", b.N, b.Flag)
-	}
-	ctest.WantError(t, topology.GraphdimsGet(grid, ctest.Addr(&b.N), ctest.Addr(&b.Flag)), abi.ErrTopology, "MPI_GRAPH")
-	ctest.WantError(t, topology.CartdimGet(abi.CommSelf, ctest.Addr(&b.N)), abi.ErrTopology, "MPI_CART")
-	ctest.WantError(t, topology.CartGet(grid, 0, one, one, one), abi.ErrArg, "maxdims 0")
-	ctest.Must(t, b.Free(communicator.CommFree, grid))
-	_, zero := ints32(0)
-	ctest.Must(t, topology.DistGraphCreateAdjacent(abi.CommSelf, 1, zero, one, 1, zero, one, abi.InfoNull, 0, ctest.Addr(&b.Handle)))
-	graph := b.Handle
-	ctest.Must(t, topology.DistGraphNeighborsCount(graph, ctest.Addr(&b.N), ctest.Addr(&b.Flag), ctest.Addr(&b.Ints[0])))
-	if b.N != 1 || b.Flag != 1 || b.Ints[0] != 1 {
-		t.Errorf("%d sources, %d targets, weighted %d", b.N, b.Flag, b.Ints[0])
-	}
-	ctest.Must(t, topology.DistGraphNeighbors(graph, 1, ctest.Addr(&b.Ints[0]), abi.Unweighted, 1, ctest.Addr(&b.Ints[1]), ctest.Addr(&b.Ints[2])))
-	if b.Ints[0] != 0 || b.Ints[1] != 0 || b.Ints[2] != 1 {
-		t.Errorf("neighbours and weight: %v", b.Ints[:3])
-	}
-	ctest.WantError(t, topology.DistGraphNeighbors(graph, 1, ctest.Addr(&b.Ints[0]), abi.WeightsEmpty, 1, ctest.Addr(&b.Ints[1]), abi.Unweighted),
-		abi.ErrArg, "sourceweights")
-	ctest.Must(t, b.Free(communicator.CommFree, graph))
 }
