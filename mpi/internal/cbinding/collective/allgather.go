@@ -11,7 +11,7 @@ func Allgather(
 	sendbuf uintptr, sendcount int, sendtype abi.Handle, recvbuf uintptr, recvcount int, recvtype, comm abi.Handle,
 ) int {
 	return allgather(collCall{proc: "MPI_Allgather"},
-		sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
+		block{sendbuf, sendcount, sendtype}, block{recvbuf, recvcount, recvtype}, comm)
 }
 
 // Iallgather is MPI_Iallgather.
@@ -20,7 +20,7 @@ func Iallgather(
 	request uintptr,
 ) int {
 	return allgather(collCall{"MPI_Iallgather", nonblocking, request, 0},
-		sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
+		block{sendbuf, sendcount, sendtype}, block{recvbuf, recvcount, recvtype}, comm)
 }
 
 // AllgatherInit is MPI_Allgather_init.
@@ -29,26 +29,23 @@ func AllgatherInit(
 	info abi.Handle, request uintptr,
 ) int {
 	return allgather(collCall{"MPI_Allgather_init", persistent, request, info},
-		sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
+		block{sendbuf, sendcount, sendtype}, block{recvbuf, recvcount, recvtype}, comm)
 }
 
-func allgather(
-	k collCall, sendbuf uintptr, sendcount int, sendtype abi.Handle, recvbuf uintptr, recvcount int, recvtype,
-	comm abi.Handle,
-) int {
+func allgather(k collCall, own, all block, comm abi.Handle) int {
 	c, code := k.begin(comm)
 	if c == nil {
 		return code
 	}
-	recv, err := blocksOf(recvbuf, "recvcount", recvcount, c.Peers(), recvtype)
+	recv, err := all.times("recvcount", c.Peers())
 	if err != nil {
 		return c.Done(k.proc, err)
 	}
 	var send mpi.Buffer
 	if c.IsInter() {
-		send, err = cbinding.BufferOf(sendbuf, sendcount, sendtype)
+		send, err = own.buffer()
 	} else {
-		send, err = ownBlock(c, sendbuf, sendcount, sendtype, recvbuf, c.Rank()*recvcount, recvcount, recvtype)
+		send, err = ownBlock(c, own, all, c.Rank()*all.count)
 	}
 	if err != nil {
 		return c.Done(k.proc, err)
@@ -65,7 +62,7 @@ func Allgatherv(
 	large bool,
 ) int {
 	return allgatherv(collCall{proc: "MPI_Allgatherv"},
-		sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, large)
+		block{sendbuf, sendcount, sendtype}, blocks{recvbuf, recvcounts, displs, recvtype, large}, comm)
 }
 
 // Iallgatherv is MPI_Iallgatherv.
@@ -74,7 +71,7 @@ func Iallgatherv(
 	request uintptr, large bool,
 ) int {
 	return allgatherv(collCall{"MPI_Iallgatherv", nonblocking, request, 0},
-		sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, large)
+		block{sendbuf, sendcount, sendtype}, blocks{recvbuf, recvcounts, displs, recvtype, large}, comm)
 }
 
 // AllgathervInit is MPI_Allgatherv_init.
@@ -83,29 +80,23 @@ func AllgathervInit(
 	comm, info abi.Handle, request uintptr, large bool,
 ) int {
 	return allgatherv(collCall{"MPI_Allgatherv_init", persistent, request, info},
-		sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, large)
+		block{sendbuf, sendcount, sendtype}, blocks{recvbuf, recvcounts, displs, recvtype, large}, comm)
 }
 
-func allgatherv(
-	k collCall, sendbuf uintptr, sendcount int, sendtype abi.Handle, recvbuf, recvcounts, displs uintptr, recvtype,
-	comm abi.Handle, large bool,
-) int {
+func allgatherv(k collCall, own block, all blocks, comm abi.Handle) int {
 	c, code := k.begin(comm)
 	if c == nil {
 		return code
 	}
-	recv, err := vectorOf(recvbuf, recvNames, recvcounts, displs, c.Peers(), recvtype, large)
+	recv, err := all.vector(recvNames, c.Peers())
 	if err != nil {
 		return c.Done(k.proc, err)
 	}
 	var send mpi.Buffer
 	if c.IsInter() {
-		send, err = cbinding.BufferOf(sendbuf, sendcount, sendtype)
+		send, err = own.buffer()
 	} else {
-		var at int
-		if at, err = intAt(recvNames[1], displs, c.Rank(), large); err == nil {
-			send, err = ownBlock(c, sendbuf, sendcount, sendtype, recvbuf, at, recv.counts[c.Rank()], recvtype)
-		}
+		send, err = ownOf(c, own, all, recvNames, recv.counts[c.Rank()])
 	}
 	if err != nil {
 		return c.Done(k.proc, err)

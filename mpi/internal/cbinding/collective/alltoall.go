@@ -12,7 +12,8 @@ import (
 func Alltoall(
 	sendbuf uintptr, sendcount int, sendtype abi.Handle, recvbuf uintptr, recvcount int, recvtype, comm abi.Handle,
 ) int {
-	return alltoall(collCall{proc: "MPI_Alltoall"}, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
+	return alltoall(collCall{proc: "MPI_Alltoall"},
+		block{sendbuf, sendcount, sendtype}, block{recvbuf, recvcount, recvtype}, comm)
 }
 
 // Ialltoall is MPI_Ialltoall.
@@ -21,7 +22,7 @@ func Ialltoall(
 	request uintptr,
 ) int {
 	return alltoall(collCall{"MPI_Ialltoall", nonblocking, request, 0},
-		sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
+		block{sendbuf, sendcount, sendtype}, block{recvbuf, recvcount, recvtype}, comm)
 }
 
 // AlltoallInit is MPI_Alltoall_init.
@@ -30,23 +31,20 @@ func AlltoallInit(
 	request uintptr,
 ) int {
 	return alltoall(collCall{"MPI_Alltoall_init", persistent, request, info},
-		sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
+		block{sendbuf, sendcount, sendtype}, block{recvbuf, recvcount, recvtype}, comm)
 }
 
-func alltoall(
-	k collCall, sendbuf uintptr, sendcount int, sendtype abi.Handle, recvbuf uintptr, recvcount int, recvtype,
-	comm abi.Handle,
-) int {
+func alltoall(k collCall, sent, received block, comm abi.Handle) int {
 	c, code := k.begin(comm)
 	if c == nil {
 		return code
 	}
-	recv, err := blocksOf(recvbuf, "recvcount", recvcount, c.Peers(), recvtype)
+	recv, err := received.times("recvcount", c.Peers())
 	send := recv
-	if err == nil && !mayInPlace(c, sendbuf) {
-		send, err = blocksOf(sendbuf, "sendcount", sendcount, c.Peers(), sendtype)
+	if err == nil && !mayInPlace(c, sent.buf) {
+		send, err = sent.times("sendcount", c.Peers())
 		if err == nil {
-			err = aliased(sendbuf, send, sendtype, recvbuf, recv, recvtype)
+			err = aliased(sent, received, send, recv)
 		}
 	}
 	if err != nil {
@@ -64,7 +62,7 @@ func Alltoallv(
 	comm abi.Handle, large bool,
 ) int {
 	return alltoallv(collCall{proc: "MPI_Alltoallv"},
-		sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, large)
+		blocks{sendbuf, sendcounts, sdispls, sendtype, large}, blocks{recvbuf, recvcounts, rdispls, recvtype, large}, comm)
 }
 
 // Ialltoallv is MPI_Ialltoallv.
@@ -73,7 +71,7 @@ func Ialltoallv(
 	comm abi.Handle, request uintptr, large bool,
 ) int {
 	return alltoallv(collCall{"MPI_Ialltoallv", nonblocking, request, 0},
-		sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, large)
+		blocks{sendbuf, sendcounts, sdispls, sendtype, large}, blocks{recvbuf, recvcounts, rdispls, recvtype, large}, comm)
 }
 
 // AlltoallvInit is MPI_Alltoallv_init.
@@ -82,24 +80,21 @@ func AlltoallvInit(
 	info abi.Handle, request uintptr, large bool,
 ) int {
 	return alltoallv(collCall{"MPI_Alltoallv_init", persistent, request, info},
-		sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, large)
+		blocks{sendbuf, sendcounts, sdispls, sendtype, large}, blocks{recvbuf, recvcounts, rdispls, recvtype, large}, comm)
 }
 
-func alltoallv(
-	k collCall, sendbuf, sendcounts, sdispls uintptr, sendtype abi.Handle, recvbuf, recvcounts, rdispls uintptr, recvtype,
-	comm abi.Handle, large bool,
-) int {
+func alltoallv(k collCall, sent, received blocks, comm abi.Handle) int {
 	c, code := k.begin(comm)
 	if c == nil {
 		return code
 	}
-	recv, err := vectorOf(recvbuf, [2]string{"recvcounts", "rdispls"}, recvcounts, rdispls, c.Peers(), recvtype, large)
+	recv, err := received.vector(toRecvNames, c.Peers())
 	send := recv
-	if err == nil && !mayInPlace(c, sendbuf) {
-		send, err = vectorOf(sendbuf, [2]string{"sendcounts", "sdispls"}, sendcounts, sdispls, c.Peers(), sendtype, large)
-		if err == nil && send.at == recv.at && sendtype == recvtype &&
+	if err == nil && !mayInPlace(c, sent.buf) {
+		send, err = sent.vector(toSendNames, c.Peers())
+		if err == nil && send.at == recv.at && sent.datatype == received.datatype &&
 			slices.Equal(send.counts, recv.counts) && slices.Equal(send.displs, recv.displs) && send.Len() > 0 {
-			err = aliasError(sendbuf)
+			err = aliasError(sent.buf)
 		}
 	}
 	if err != nil {
@@ -122,7 +117,8 @@ func Alltoallw(
 	sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes uintptr, comm abi.Handle, large bool,
 ) int {
 	return alltoallw(collCall{proc: "MPI_Alltoallw"},
-		sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, large)
+		typedBlocks{sendbuf, sendcounts, sdispls, sendtypes, large},
+		typedBlocks{recvbuf, recvcounts, rdispls, recvtypes, large}, comm)
 }
 
 // Ialltoallw is MPI_Ialltoallw.
@@ -131,7 +127,8 @@ func Ialltoallw(
 	request uintptr, large bool,
 ) int {
 	return alltoallw(collCall{"MPI_Ialltoallw", nonblocking, request, 0},
-		sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, large)
+		typedBlocks{sendbuf, sendcounts, sdispls, sendtypes, large},
+		typedBlocks{recvbuf, recvcounts, rdispls, recvtypes, large}, comm)
 }
 
 // AlltoallwInit is MPI_Alltoallw_init.
@@ -140,21 +137,19 @@ func AlltoallwInit(
 	request uintptr, large bool,
 ) int {
 	return alltoallw(collCall{"MPI_Alltoallw_init", persistent, request, info},
-		sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, large)
+		typedBlocks{sendbuf, sendcounts, sdispls, sendtypes, large},
+		typedBlocks{recvbuf, recvcounts, rdispls, recvtypes, large}, comm)
 }
 
-func alltoallw(
-	k collCall, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes uintptr, comm abi.Handle,
-	large bool,
-) int {
+func alltoallw(k collCall, sent, received typedBlocks, comm abi.Handle) int {
 	c, code := k.begin(comm)
 	if c == nil {
 		return code
 	}
-	recv, err := typedBlocks(recvbuf, "recv", recvcounts, rdispls, recvtypes, c.Peers(), large, large)
+	recv, err := received.buffers("recv", c.Peers(), received.large)
 	send := recv
-	if err == nil && !mayInPlace(c, sendbuf) {
-		send, err = typedBlocks(sendbuf, "send", sendcounts, sdispls, sendtypes, c.Peers(), large, large)
+	if err == nil && !mayInPlace(c, sent.buf) {
+		send, err = sent.buffers("send", c.Peers(), sent.large)
 	}
 	if err != nil {
 		return c.Done(k.proc, err)

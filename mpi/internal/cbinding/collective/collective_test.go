@@ -68,7 +68,7 @@ func TestVectors(t *testing.T) {
 	mem, p := ints32(0, 1, 2, 3, 4, 5, 6, 7)
 	_, counts := ints32(2, 0, 1)
 	_, displs := ints32(-3, 1<<30, 1)
-	v, err := vectorOf(p+16, recvNames, counts, displs, 3, abi.Int, false)
+	v, err := blocks{p + 16, counts, displs, abi.Int, false}.vector(recvNames, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,18 +90,18 @@ func TestVectors(t *testing.T) {
 		if x.displs != nil {
 			_, d = ints32(x.displs...)
 		}
-		if _, err := vectorOf(p, recvNames, c, d, 2, abi.Int, false); cbinding.CodeOf(err) != x.class {
+		if _, err := (blocks{p, c, d, abi.Int, false}).vector(recvNames, 2); cbinding.CodeOf(err) != x.class {
 			t.Errorf("%s: %v, want class %d", name, err, x.class)
 		}
 	}
 	long := []int64{1 << 62, 1}
 	far := []int64{1 << 62, 0}
 	ctest.OnHeap = append(ctest.OnHeap, long, far)
-	_, err = vectorOf(p, recvNames, uintptr(unsafe.Pointer(&long[0])), uintptr(unsafe.Pointer(&far[0])), 2, abi.Int, true)
+	_, err = blocks{p, uintptr(unsafe.Pointer(&long[0])), uintptr(unsafe.Pointer(&far[0])), abi.Int, true}.vector(recvNames, 2)
 	if cbinding.CodeOf(err) != abi.ErrCount {
 		t.Errorf("2^62 items at 2^62: %v", err)
 	}
-	if _, err = blocksOf(p, "recvcount", math.MaxInt/2, 4, abi.Byte); cbinding.CodeOf(err) != abi.ErrCount {
+	if _, err = (block{p, math.MaxInt / 2, abi.Byte}).times("recvcount", 4); cbinding.CodeOf(err) != abi.ErrCount {
 		t.Errorf("4 blocks of half as many items as there can be: %v", err)
 	}
 }

@@ -11,7 +11,7 @@ func NeighborAllgather(
 	sendbuf uintptr, sendcount int, sendtype abi.Handle, recvbuf uintptr, recvcount int, recvtype, comm abi.Handle,
 ) int {
 	return neighborAllgather(collCall{proc: "MPI_Neighbor_allgather"},
-		sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
+		block{sendbuf, sendcount, sendtype}, block{recvbuf, recvcount, recvtype}, comm)
 }
 
 // IneighborAllgather is MPI_Ineighbor_allgather.
@@ -20,7 +20,7 @@ func IneighborAllgather(
 	request uintptr,
 ) int {
 	return neighborAllgather(collCall{"MPI_Ineighbor_allgather", nonblocking, request, 0},
-		sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
+		block{sendbuf, sendcount, sendtype}, block{recvbuf, recvcount, recvtype}, comm)
 }
 
 // NeighborAllgatherInit is MPI_Neighbor_allgather_init.
@@ -29,26 +29,19 @@ func NeighborAllgatherInit(
 	info abi.Handle, request uintptr,
 ) int {
 	return neighborAllgather(collCall{"MPI_Neighbor_allgather_init", persistent, request, info},
-		sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
+		block{sendbuf, sendcount, sendtype}, block{recvbuf, recvcount, recvtype}, comm)
 }
 
-func neighborAllgather(
-	k collCall, sendbuf uintptr, sendcount int, sendtype abi.Handle, recvbuf uintptr, recvcount int, recvtype,
-	comm abi.Handle,
-) int {
-	c, code := k.begin(comm)
+func neighborAllgather(k collCall, sent, received block, comm abi.Handle) int {
+	c, sources, _, code := k.neighbors(comm)
 	if c == nil {
 		return code
 	}
-	sources, _, err := neighbors(c)
+	send, err := sent.buffer()
 	if err != nil {
 		return c.Done(k.proc, err)
 	}
-	send, err := cbinding.BufferOf(sendbuf, sendcount, sendtype)
-	if err != nil {
-		return c.Done(k.proc, err)
-	}
-	recv, err := blocksOf(recvbuf, "recvcount", recvcount, sources, recvtype)
+	recv, err := received.times("recvcount", sources)
 	if err != nil {
 		return c.Done(k.proc, err)
 	}
@@ -64,7 +57,7 @@ func NeighborAllgatherv(
 	large bool,
 ) int {
 	return neighborAllgatherv(collCall{proc: "MPI_Neighbor_allgatherv"},
-		sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, large)
+		block{sendbuf, sendcount, sendtype}, blocks{recvbuf, recvcounts, displs, recvtype, large}, comm)
 }
 
 // IneighborAllgatherv is MPI_Ineighbor_allgatherv.
@@ -73,7 +66,7 @@ func IneighborAllgatherv(
 	request uintptr, large bool,
 ) int {
 	return neighborAllgatherv(collCall{"MPI_Ineighbor_allgatherv", nonblocking, request, 0},
-		sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, large)
+		block{sendbuf, sendcount, sendtype}, blocks{recvbuf, recvcounts, displs, recvtype, large}, comm)
 }
 
 // NeighborAllgathervInit is MPI_Neighbor_allgatherv_init.
@@ -82,26 +75,19 @@ func NeighborAllgathervInit(
 	comm, info abi.Handle, request uintptr, large bool,
 ) int {
 	return neighborAllgatherv(collCall{"MPI_Neighbor_allgatherv_init", persistent, request, info},
-		sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, large)
+		block{sendbuf, sendcount, sendtype}, blocks{recvbuf, recvcounts, displs, recvtype, large}, comm)
 }
 
-func neighborAllgatherv(
-	k collCall, sendbuf uintptr, sendcount int, sendtype abi.Handle, recvbuf, recvcounts, displs uintptr, recvtype,
-	comm abi.Handle, large bool,
-) int {
-	c, code := k.begin(comm)
+func neighborAllgatherv(k collCall, sent block, received blocks, comm abi.Handle) int {
+	c, sources, _, code := k.neighbors(comm)
 	if c == nil {
 		return code
 	}
-	sources, _, err := neighbors(c)
+	send, err := sent.buffer()
 	if err != nil {
 		return c.Done(k.proc, err)
 	}
-	send, err := cbinding.BufferOf(sendbuf, sendcount, sendtype)
-	if err != nil {
-		return c.Done(k.proc, err)
-	}
-	recv, err := vectorOf(recvbuf, recvNames, recvcounts, displs, sources, recvtype, large)
+	recv, err := received.vector(recvNames, sources)
 	if err != nil {
 		return c.Done(k.proc, err)
 	}
@@ -122,7 +108,7 @@ func NeighborAlltoall(
 	sendbuf uintptr, sendcount int, sendtype abi.Handle, recvbuf uintptr, recvcount int, recvtype, comm abi.Handle,
 ) int {
 	return neighborAlltoall(collCall{proc: "MPI_Neighbor_alltoall"},
-		sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
+		block{sendbuf, sendcount, sendtype}, block{recvbuf, recvcount, recvtype}, comm)
 }
 
 // IneighborAlltoall is MPI_Ineighbor_alltoall.
@@ -131,7 +117,7 @@ func IneighborAlltoall(
 	request uintptr,
 ) int {
 	return neighborAlltoall(collCall{"MPI_Ineighbor_alltoall", nonblocking, request, 0},
-		sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
+		block{sendbuf, sendcount, sendtype}, block{recvbuf, recvcount, recvtype}, comm)
 }
 
 // NeighborAlltoallInit is MPI_Neighbor_alltoall_init.
@@ -140,26 +126,19 @@ func NeighborAlltoallInit(
 	info abi.Handle, request uintptr,
 ) int {
 	return neighborAlltoall(collCall{"MPI_Neighbor_alltoall_init", persistent, request, info},
-		sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
+		block{sendbuf, sendcount, sendtype}, block{recvbuf, recvcount, recvtype}, comm)
 }
 
-func neighborAlltoall(
-	k collCall, sendbuf uintptr, sendcount int, sendtype abi.Handle, recvbuf uintptr, recvcount int, recvtype,
-	comm abi.Handle,
-) int {
-	c, code := k.begin(comm)
+func neighborAlltoall(k collCall, sent, received block, comm abi.Handle) int {
+	c, sources, targets, code := k.neighbors(comm)
 	if c == nil {
 		return code
 	}
-	sources, targets, err := neighbors(c)
+	send, err := sent.times("sendcount", targets)
 	if err != nil {
 		return c.Done(k.proc, err)
 	}
-	send, err := blocksOf(sendbuf, "sendcount", sendcount, targets, sendtype)
-	if err != nil {
-		return c.Done(k.proc, err)
-	}
-	recv, err := blocksOf(recvbuf, "recvcount", recvcount, sources, recvtype)
+	recv, err := received.times("recvcount", sources)
 	if err != nil {
 		return c.Done(k.proc, err)
 	}
@@ -175,7 +154,7 @@ func NeighborAlltoallv(
 	comm abi.Handle, large bool,
 ) int {
 	return neighborAlltoallv(collCall{proc: "MPI_Neighbor_alltoallv"},
-		sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, large)
+		blocks{sendbuf, sendcounts, sdispls, sendtype, large}, blocks{recvbuf, recvcounts, rdispls, recvtype, large}, comm)
 }
 
 // IneighborAlltoallv is MPI_Ineighbor_alltoallv.
@@ -184,7 +163,7 @@ func IneighborAlltoallv(
 	comm abi.Handle, request uintptr, large bool,
 ) int {
 	return neighborAlltoallv(collCall{"MPI_Ineighbor_alltoallv", nonblocking, request, 0},
-		sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, large)
+		blocks{sendbuf, sendcounts, sdispls, sendtype, large}, blocks{recvbuf, recvcounts, rdispls, recvtype, large}, comm)
 }
 
 // NeighborAlltoallvInit is MPI_Neighbor_alltoallv_init.
@@ -193,26 +172,19 @@ func NeighborAlltoallvInit(
 	info abi.Handle, request uintptr, large bool,
 ) int {
 	return neighborAlltoallv(collCall{"MPI_Neighbor_alltoallv_init", persistent, request, info},
-		sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, large)
+		blocks{sendbuf, sendcounts, sdispls, sendtype, large}, blocks{recvbuf, recvcounts, rdispls, recvtype, large}, comm)
 }
 
-func neighborAlltoallv(
-	k collCall, sendbuf, sendcounts, sdispls uintptr, sendtype abi.Handle, recvbuf, recvcounts,
-	rdispls uintptr, recvtype, comm abi.Handle, large bool,
-) int {
-	c, code := k.begin(comm)
+func neighborAlltoallv(k collCall, sent, received blocks, comm abi.Handle) int {
+	c, sources, targets, code := k.neighbors(comm)
 	if c == nil {
 		return code
 	}
-	sources, targets, err := neighbors(c)
+	send, err := sent.vector(toSendNames, targets)
 	if err != nil {
 		return c.Done(k.proc, err)
 	}
-	send, err := vectorOf(sendbuf, [2]string{"sendcounts", "sdispls"}, sendcounts, sdispls, targets, sendtype, large)
-	if err != nil {
-		return c.Done(k.proc, err)
-	}
-	recv, err := vectorOf(recvbuf, [2]string{"recvcounts", "rdispls"}, recvcounts, rdispls, sources, recvtype, large)
+	recv, err := received.vector(toRecvNames, sources)
 	if err != nil {
 		return c.Done(k.proc, err)
 	}
@@ -235,7 +207,8 @@ func NeighborAlltoallw(
 	comm abi.Handle, large bool,
 ) int {
 	return neighborAlltoallw(collCall{proc: "MPI_Neighbor_alltoallw"},
-		sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, large)
+		typedBlocks{sendbuf, sendcounts, sdispls, sendtypes, large},
+		typedBlocks{recvbuf, recvcounts, rdispls, recvtypes, large}, comm)
 }
 
 // IneighborAlltoallw is MPI_Ineighbor_alltoallw.
@@ -244,7 +217,8 @@ func IneighborAlltoallw(
 	request uintptr, large bool,
 ) int {
 	return neighborAlltoallw(collCall{"MPI_Ineighbor_alltoallw", nonblocking, request, 0},
-		sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, large)
+		typedBlocks{sendbuf, sendcounts, sdispls, sendtypes, large},
+		typedBlocks{recvbuf, recvcounts, rdispls, recvtypes, large}, comm)
 }
 
 // NeighborAlltoallwInit is MPI_Neighbor_alltoallw_init.
@@ -253,26 +227,20 @@ func NeighborAlltoallwInit(
 	request uintptr, large bool,
 ) int {
 	return neighborAlltoallw(collCall{"MPI_Neighbor_alltoallw_init", persistent, request, info},
-		sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, large)
+		typedBlocks{sendbuf, sendcounts, sdispls, sendtypes, large},
+		typedBlocks{recvbuf, recvcounts, rdispls, recvtypes, large}, comm)
 }
 
-func neighborAlltoallw(
-	k collCall, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes uintptr,
-	comm abi.Handle, large bool,
-) int {
-	c, code := k.begin(comm)
+func neighborAlltoallw(k collCall, sent, received typedBlocks, comm abi.Handle) int {
+	c, sources, targets, code := k.neighbors(comm)
 	if c == nil {
 		return code
 	}
-	sources, targets, err := neighbors(c)
+	send, err := sent.buffers("send", targets, true)
 	if err != nil {
 		return c.Done(k.proc, err)
 	}
-	send, err := typedBlocks(sendbuf, "send", sendcounts, sdispls, sendtypes, targets, large, true)
-	if err != nil {
-		return c.Done(k.proc, err)
-	}
-	recv, err := typedBlocks(recvbuf, "recv", recvcounts, rdispls, recvtypes, sources, large, true)
+	recv, err := received.buffers("recv", sources, true)
 	if err != nil {
 		return c.Done(k.proc, err)
 	}
@@ -282,12 +250,15 @@ func neighborAlltoallw(
 		func() (*mpi.Persistent, error) { return c.NeighborAlltoallwInit(send, recv) })
 }
 
-// neighbors returns how many sources and targets the caller has in the topology of c.
-func neighbors(c *cbinding.Communicator) (sources, targets int, err error) {
+// neighbors is begin for a communicator with a topology, in which the caller has sources and targets.
+func (k collCall) neighbors(comm abi.Handle) (c *cbinding.Communicator, sources, targets, code int) {
+	if c, code = k.begin(comm); c == nil {
+		return nil, 0, 0, code
+	}
 	t, err := c.NeedTopology()
 	if err != nil {
-		return 0, 0, err
+		return nil, 0, 0, c.Done(k.proc, err)
 	}
 	from, to := t.Neighbors()
-	return len(from), len(to), nil
+	return c, len(from), len(to), abi.Success
 }

@@ -1,6 +1,8 @@
 package collective
 
 import (
+	"context"
+
 	"github.com/weftstack/weft/mpi"
 	"github.com/weftstack/weft/mpi/internal/abi"
 	"github.com/weftstack/weft/mpi/internal/cbinding"
@@ -41,7 +43,7 @@ func reduce(
 	if send = recv; err == nil && (at >= 0 || !c.IsInter()) && !(collects(c, at) && mayInPlace(c, sendbuf)) {
 		send, err = cbinding.BufferOf(sendbuf, count, datatype)
 		if err == nil {
-			err = aliased(sendbuf, send, datatype, recvbuf, recv, datatype)
+			err = aliased(block{sendbuf, count, datatype}, block{recvbuf, count, datatype}, send, recv)
 		}
 	}
 	if err != nil {
@@ -57,96 +59,79 @@ func reduce(
 		func() (*mpi.Persistent, error) { return c.ReduceInit(send, recv, o, at) })
 }
 
+// A reduction is the three forms of a reduction of which every rank gets a result.
+type reduction struct {
+	run     func(c *mpi.Comm, ctx context.Context, send, recv mpi.Buffer, op mpi.ItemOp) error
+	start   func(c *mpi.Comm, send, recv mpi.Buffer, op mpi.ItemOp) (*mpi.Request, error)
+	prepare func(c *mpi.Comm, send, recv mpi.Buffer, op mpi.ItemOp) (*mpi.Persistent, error)
+}
+
+func (f reduction) call(k collCall, sendbuf, recvbuf uintptr, count int, datatype, op, comm abi.Handle) int {
+	c, code := k.begin(comm)
+	if c == nil {
+		return code
+	}
+	send, recv, o, err := reduceBuffers(c, sendbuf, recvbuf, count, count, datatype, op)
+	if err != nil {
+		return c.Done(k.proc, err)
+	}
+	return k.end(c,
+		func() error { return f.run(c.Comm, cbinding.Background, send, recv, o) },
+		func() (*mpi.Request, error) { return f.start(c.Comm, send, recv, o) },
+		func() (*mpi.Persistent, error) { return f.prepare(c.Comm, send, recv, o) })
+}
+
 // Allreduce is MPI_Allreduce.
 func Allreduce(sendbuf, recvbuf uintptr, count int, datatype, op, comm abi.Handle) int {
-	return allreduce(collCall{proc: "MPI_Allreduce"}, sendbuf, recvbuf, count, datatype, op, comm)
+	return allreduce.call(collCall{proc: "MPI_Allreduce"}, sendbuf, recvbuf, count, datatype, op, comm)
 }
 
 // Iallreduce is MPI_Iallreduce.
 func Iallreduce(sendbuf, recvbuf uintptr, count int, datatype, op, comm abi.Handle, request uintptr) int {
-	return allreduce(collCall{"MPI_Iallreduce", nonblocking, request, 0}, sendbuf, recvbuf, count, datatype, op, comm)
+	return allreduce.call(collCall{"MPI_Iallreduce", nonblocking, request, 0}, sendbuf, recvbuf, count, datatype, op, comm)
 }
 
 // AllreduceInit is MPI_Allreduce_init.
 func AllreduceInit(sendbuf, recvbuf uintptr, count int, datatype, op, comm, info abi.Handle, request uintptr) int {
-	return allreduce(collCall{"MPI_Allreduce_init", persistent, request, info},
+	return allreduce.call(collCall{"MPI_Allreduce_init", persistent, request, info},
 		sendbuf, recvbuf, count, datatype, op, comm)
 }
 
-func allreduce(k collCall, sendbuf, recvbuf uintptr, count int, datatype, op, comm abi.Handle) int {
-	c, code := k.begin(comm)
-	if c == nil {
-		return code
-	}
-	send, recv, o, err := reduceBuffers(c, sendbuf, recvbuf, count, count, datatype, op)
-	if err != nil {
-		return c.Done(k.proc, err)
-	}
-	return k.end(c,
-		func() error { return c.Allreduce(cbinding.Background, send, recv, o) },
-		func() (*mpi.Request, error) { return c.Iallreduce(send, recv, o) },
-		func() (*mpi.Persistent, error) { return c.AllreduceInit(send, recv, o) })
-}
+var allreduce = reduction{(*mpi.Comm).Allreduce, (*mpi.Comm).Iallreduce, (*mpi.Comm).AllreduceInit}
 
 // Scan is MPI_Scan.
 func Scan(sendbuf, recvbuf uintptr, count int, datatype, op, comm abi.Handle) int {
-	return scan(collCall{proc: "MPI_Scan"}, sendbuf, recvbuf, count, datatype, op, comm)
+	return scan.call(collCall{proc: "MPI_Scan"}, sendbuf, recvbuf, count, datatype, op, comm)
 }
 
 // Iscan is MPI_Iscan.
 func Iscan(sendbuf, recvbuf uintptr, count int, datatype, op, comm abi.Handle, request uintptr) int {
-	return scan(collCall{"MPI_Iscan", nonblocking, request, 0}, sendbuf, recvbuf, count, datatype, op, comm)
+	return scan.call(collCall{"MPI_Iscan", nonblocking, request, 0}, sendbuf, recvbuf, count, datatype, op, comm)
 }
 
 // ScanInit is MPI_Scan_init.
 func ScanInit(sendbuf, recvbuf uintptr, count int, datatype, op, comm, info abi.Handle, request uintptr) int {
-	return scan(collCall{"MPI_Scan_init", persistent, request, info}, sendbuf, recvbuf, count, datatype, op, comm)
+	return scan.call(collCall{"MPI_Scan_init", persistent, request, info}, sendbuf, recvbuf, count, datatype, op, comm)
 }
 
-func scan(k collCall, sendbuf, recvbuf uintptr, count int, datatype, op, comm abi.Handle) int {
-	c, code := k.begin(comm)
-	if c == nil {
-		return code
-	}
-	send, recv, o, err := reduceBuffers(c, sendbuf, recvbuf, count, count, datatype, op)
-	if err != nil {
-		return c.Done(k.proc, err)
-	}
-	return k.end(c,
-		func() error { return c.Scan(cbinding.Background, send, recv, o) },
-		func() (*mpi.Request, error) { return c.Iscan(send, recv, o) },
-		func() (*mpi.Persistent, error) { return c.ScanInit(send, recv, o) })
-}
+var scan = reduction{(*mpi.Comm).Scan, (*mpi.Comm).Iscan, (*mpi.Comm).ScanInit}
 
 // Exscan is MPI_Exscan.
 func Exscan(sendbuf, recvbuf uintptr, count int, datatype, op, comm abi.Handle) int {
-	return exscan(collCall{proc: "MPI_Exscan"}, sendbuf, recvbuf, count, datatype, op, comm)
+	return exscan.call(collCall{proc: "MPI_Exscan"}, sendbuf, recvbuf, count, datatype, op, comm)
 }
 
 // Iexscan is MPI_Iexscan.
 func Iexscan(sendbuf, recvbuf uintptr, count int, datatype, op, comm abi.Handle, request uintptr) int {
-	return exscan(collCall{"MPI_Iexscan", nonblocking, request, 0}, sendbuf, recvbuf, count, datatype, op, comm)
+	return exscan.call(collCall{"MPI_Iexscan", nonblocking, request, 0}, sendbuf, recvbuf, count, datatype, op, comm)
 }
 
 // ExscanInit is MPI_Exscan_init.
 func ExscanInit(sendbuf, recvbuf uintptr, count int, datatype, op, comm, info abi.Handle, request uintptr) int {
-	return exscan(collCall{"MPI_Exscan_init", persistent, request, info}, sendbuf, recvbuf, count, datatype, op, comm)
+	return exscan.call(collCall{"MPI_Exscan_init", persistent, request, info}, sendbuf, recvbuf, count, datatype, op, comm)
 }
 
-func exscan(k collCall, sendbuf, recvbuf uintptr, count int, datatype, op, comm abi.Handle) int {
-	c, code := k.begin(comm)
-	if c == nil {
-		return code
-	}
-	send, recv, o, err := reduceBuffers(c, sendbuf, recvbuf, count, count, datatype, op)
-	if err != nil {
-		return c.Done(k.proc, err)
-	}
-	return k.end(c,
-		func() error { return c.Exscan(cbinding.Background, send, recv, o) },
-		func() (*mpi.Request, error) { return c.Iexscan(send, recv, o) },
-		func() (*mpi.Persistent, error) { return c.ExscanInit(send, recv, o) })
-}
+var exscan = reduction{(*mpi.Comm).Exscan, (*mpi.Comm).Iexscan, (*mpi.Comm).ExscanInit}
 
 // reduceBuffers returns the buffers and the operator of a reduction of which every rank gets a result: it
 // sends count items and receives n.

@@ -12,7 +12,7 @@ func Scatter(
 	comm abi.Handle,
 ) int {
 	return scatter(collCall{proc: "MPI_Scatter"},
-		sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm)
+		block{sendbuf, sendcount, sendtype}, block{recvbuf, recvcount, recvtype}, root, comm)
 }
 
 // Iscatter is MPI_Iscatter.
@@ -21,7 +21,7 @@ func Iscatter(
 	comm abi.Handle, request uintptr,
 ) int {
 	return scatter(collCall{"MPI_Iscatter", nonblocking, request, 0},
-		sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm)
+		block{sendbuf, sendcount, sendtype}, block{recvbuf, recvcount, recvtype}, root, comm)
 }
 
 // ScatterInit is MPI_Scatter_init.
@@ -30,30 +30,15 @@ func ScatterInit(
 	recvtype abi.Handle, root int, comm, info abi.Handle, request uintptr,
 ) int {
 	return scatter(collCall{"MPI_Scatter_init", persistent, request, info},
-		sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm)
+		block{sendbuf, sendcount, sendtype}, block{recvbuf, recvcount, recvtype}, root, comm)
 }
 
-func scatter(
-	k collCall, sendbuf uintptr, sendcount int, sendtype abi.Handle, recvbuf uintptr, recvcount int,
-	recvtype abi.Handle, root int, comm abi.Handle,
-) int {
-	c, code := k.begin(comm)
+func scatter(k collCall, all, own block, root int, comm abi.Handle) int {
+	c, r, code := k.rooted(comm, root)
 	if c == nil {
 		return code
 	}
-	r, err := c.Root(root)
-	if err != nil {
-		return c.Done(k.proc, err)
-	}
-	var send, recv mpi.Buffer
-	if collects(c, r) {
-		send, err = blocksOf(sendbuf, "sendcount", sendcount, c.Peers(), sendtype)
-		if err == nil {
-			recv, err = ownBlock(c, recvbuf, recvcount, recvtype, sendbuf, r*sendcount, sendcount, sendtype)
-		}
-	} else if r != mpi.ProcNull {
-		recv, err = cbinding.BufferOf(recvbuf, recvcount, recvtype)
-	}
+	recv, send, err := own.among(c, all, "sendcount", r)
 	if err != nil {
 		return c.Done(k.proc, err)
 	}
@@ -69,7 +54,7 @@ func Scatterv(
 	recvtype abi.Handle, root int, comm abi.Handle, large bool,
 ) int {
 	return scatterv(collCall{proc: "MPI_Scatterv"},
-		sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, large)
+		blocks{sendbuf, sendcounts, displs, sendtype, large}, block{recvbuf, recvcount, recvtype}, root, comm)
 }
 
 // Iscatterv is MPI_Iscatterv.
@@ -78,7 +63,7 @@ func Iscatterv(
 	recvtype abi.Handle, root int, comm abi.Handle, request uintptr, large bool,
 ) int {
 	return scatterv(collCall{"MPI_Iscatterv", nonblocking, request, 0},
-		sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, large)
+		blocks{sendbuf, sendcounts, displs, sendtype, large}, block{recvbuf, recvcount, recvtype}, root, comm)
 }
 
 // ScattervInit is MPI_Scatterv_init.
@@ -87,34 +72,15 @@ func ScattervInit(
 	recvtype abi.Handle, root int, comm, info abi.Handle, request uintptr, large bool,
 ) int {
 	return scatterv(collCall{"MPI_Scatterv_init", persistent, request, info},
-		sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, large)
+		blocks{sendbuf, sendcounts, displs, sendtype, large}, block{recvbuf, recvcount, recvtype}, root, comm)
 }
 
-func scatterv(
-	k collCall, sendbuf, sendcounts, displs uintptr, sendtype abi.Handle, recvbuf uintptr, recvcount int,
-	recvtype abi.Handle, root int, comm abi.Handle, large bool,
-) int {
-	c, code := k.begin(comm)
+func scatterv(k collCall, all blocks, own block, root int, comm abi.Handle) int {
+	c, r, code := k.rooted(comm, root)
 	if c == nil {
 		return code
 	}
-	r, err := c.Root(root)
-	if err != nil {
-		return c.Done(k.proc, err)
-	}
-	var send vector
-	var recv mpi.Buffer
-	if collects(c, r) {
-		send, err = vectorOf(sendbuf, sendNames, sendcounts, displs, c.Peers(), sendtype, large)
-		if err == nil && r >= 0 {
-			var at int
-			if at, err = intAt(sendNames[1], displs, r, large); err == nil {
-				recv, err = ownBlock(c, recvbuf, recvcount, recvtype, sendbuf, at, send.counts[r], sendtype)
-			}
-		}
-	} else if r != mpi.ProcNull {
-		recv, err = cbinding.BufferOf(recvbuf, recvcount, recvtype)
-	}
+	recv, send, err := own.amongVector(c, all, sendNames, r)
 	if err != nil {
 		return c.Done(k.proc, err)
 	}
