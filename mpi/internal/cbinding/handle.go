@@ -33,13 +33,13 @@ type slot[T any] struct {
 	used   uint32 // the last handle of the slot, likewise
 }
 
-// A Table maps the handles of one kind to objects. get takes no lock.
+// A Table maps the handles of one kind to objects. Get takes no lock.
 type Table[T any] struct {
 	HandleKind
 	chunks []atomic.Pointer[[chunkLen]slot[T]]
 	fixeds []atomic.Pointer[T]
 
-	mu   sync.Mutex // guards all below, and is held by put, set and free
+	mu   sync.Mutex // guards all below, and is held by Put, Set and Delete
 	free uint32     // first free slot plus one; 0: none
 	len  uint32     // slots that have ever been in use
 	Live int

@@ -19,7 +19,7 @@ type Object struct {
 	last  func()       // see FreeLater
 }
 
-// hold keeps what o refers to although the program may free o, until unhold: persistent requests on a
+// hold keeps what o refers to although the program may free o, until Unhold: persistent requests on a
 // communicator can be started after MPI_Comm_free, which leaves it there until nothing refers to it any
 // more (MPI-4.1, Section 7.4.3).
 func (o *Object) hold() { o.holds.Add(1) }
