@@ -309,3 +309,10 @@ func TestMrecvTwice(t *testing.T) {
 		return nil
 	})
 }
+
+// ended is a context that is over.
+var ended = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()

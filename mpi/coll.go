@@ -3,13 +3,15 @@ package mpi
 import (
 	"context"
 
+	"github.com/weftstack/weft/mpi/internal/coll"
+	"github.com/weftstack/weft/mpi/internal/collective"
 	"github.com/weftstack/weft/mpi/internal/op"
 )
 
 // Barrier blocks until all ranks of c have called it (MPI-4.1, Section 6.3). Errors to test for:
 // [RankError].
 func Barrier(ctx context.Context, c *Comm) error {
-	return finish(c.barrierCall(ctx))
+	return c.finish(c.coll.Barrier(ctx))
 }
 
 // Bcast copies buf of the root to buf of all ranks; buffers must have the same length everywhere
@@ -26,7 +28,7 @@ func Bcast[T Element](ctx context.Context, c *Comm, buf []T, root int) error {
 // recv belong to the call. Errors to test for: ErrRoot, ErrCount, ErrOp, ErrOverlap,
 // ErrTypeMismatch, [RankError].
 func Reduce[T Element](ctx context.Context, c *Comm, send, recv []T, op Op[T], root int) error {
-	return finish(c.reduceCall(ctx, CollReduce, check(send, recv), op.reducer(), root))
+	return c.finish(c.coll.Reduce(ctx, coll.Reduce, check(send, recv), op.reducer(), root))
 }
 
 // Allreduce is [Reduce] with the result in recv of all ranks, bit by bit the same (MPI-4.1, Section
@@ -34,7 +36,7 @@ func Reduce[T Element](ctx context.Context, c *Comm, send, recv []T, op Op[T], r
 // and recv belong to the call. Errors to test for: ErrCount, ErrOp, ErrOverlap, ErrTypeMismatch,
 // [RankError].
 func Allreduce[T Element](ctx context.Context, c *Comm, send, recv []T, op Op[T]) error {
-	return finish(c.reduceCall(ctx, CollAllreduce, check(send, recv), op.reducer(), -1))
+	return c.finish(c.coll.Reduce(ctx, coll.Allreduce, check(send, recv), op.reducer(), -1))
 }
 
 // ReduceScatter is [Reduce] after which rank i gets the ith block of the result, counts[i] elements
@@ -42,14 +44,14 @@ func Allreduce[T Element](ctx context.Context, c *Comm, send, recv []T, op Op[T]
 // beginning of send. It blocks until the result is there; until then send and recv belong to the
 // call. Errors to test for: ErrCount, ErrOp, ErrOverlap, ErrTypeMismatch, [RankError].
 func ReduceScatter[T Element](ctx context.Context, c *Comm, send, recv []T, counts []int, op Op[T]) error {
-	return finish(c.reduceScatterCall(ctx, CollReduceScatter, check(send, recv), counts, op.reducer()))
+	return c.finish(c.coll.ReduceScatter(ctx, coll.ReduceScatter, check(send, recv), counts, op.reducer()))
 }
 
 // ReduceScatterBlock is [ReduceScatter] with blocks of the same length, that of recv (MPI-4.1,
 // Section 6.10.1). It blocks until the result is there; until then send and recv belong to the
 // call. Errors to test for: ErrCount, ErrOp, ErrOverlap, ErrTypeMismatch, [RankError].
 func ReduceScatterBlock[T Element](ctx context.Context, c *Comm, send, recv []T, op Op[T]) error {
-	return finish(c.reduceScatterCall(ctx, CollReduceScatterBlock, check(send, recv), nil, op.reducer()))
+	return c.finish(c.coll.ReduceScatter(ctx, coll.ReduceScatterBlock, check(send, recv), nil, op.reducer()))
 }
 
 // Scan combines the send buffers of ranks 0 to i and stores the result in recv of rank i (MPI-4.1,
@@ -57,7 +59,7 @@ func ReduceScatterBlock[T Element](ctx context.Context, c *Comm, send, recv []T,
 // then send and recv belong to the call. Errors to test for: ErrCount, ErrOp, ErrOverlap,
 // ErrTypeMismatch, [RankError].
 func Scan[T Element](ctx context.Context, c *Comm, send, recv []T, op Op[T]) error {
-	return finish(c.reduceCall(ctx, CollScan, check(send, recv), op.reducer(), -1))
+	return c.finish(c.coll.Reduce(ctx, coll.Scan, check(send, recv), op.reducer(), -1))
 }
 
 // Exscan is [Scan] without the rank's own operand: rank i gets the result of ranks 0 to i-1; recv
@@ -65,7 +67,7 @@ func Scan[T Element](ctx context.Context, c *Comm, send, recv []T, op Op[T]) err
 // then send and recv belong to the call. Errors to test for: ErrCount, ErrOp, ErrOverlap,
 // ErrTypeMismatch, [RankError].
 func Exscan[T Element](ctx context.Context, c *Comm, send, recv []T, op Op[T]) error {
-	return finish(c.reduceCall(ctx, CollExscan, check(send, recv), op.reducer(), -1))
+	return c.finish(c.coll.Reduce(ctx, coll.Exscan, check(send, recv), op.reducer(), -1))
 }
 
 // Gather stores send of rank i as the ith block of recv at the root; elsewhere recv is not used.
@@ -134,16 +136,15 @@ func Alltoallv[T Element](
 	return c.Alltoallv(ctx, Elements(send), scounts, sdispls, Elements(recv), rcounts, rdispls)
 }
 
-// finish performs a prepared call.
-func finish(k *collective, err error) error {
+// finish performs a call that has been made.
+func (c *Comm) finish(k *collective.Call, err error) error {
 	if err != nil {
-		return err
+		return c.raise(err)
 	}
-	c := k.comm.c
 	if c.prof != nil {
-		return c.raise(finishRecorded(k))
+		return c.raise(c.finishRecorded(k))
 	}
-	return c.raise(k.end())
+	return c.raise(k.End())
 }
 
 // reducer returns the operator on elements as bytes, or nil.

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/weftstack/weft/internal/bufpool"
+	"github.com/weftstack/weft/mpi/internal/collective"
 	"github.com/weftstack/weft/mpi/internal/datatype"
-	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // Alltoallw is [Alltoallv] with a datatype for each rank: it sends scounts[i] items of stypes[i]
@@ -33,20 +32,19 @@ func Ialltoallw[T Element](c *Comm, send []T, scounts, sdispls []int, stypes []*
 // Buffers belongs to the call. Errors to test for: ErrCount, ErrDatatype, ErrOverlap, ErrTypeMismatch,
 // [RankError].
 func (c *Comm) Alltoallw(ctx context.Context, send, recv []Buffer) error {
-	return finish(c.alltoallwCall(ctx, send, recv))
+	return c.finish(c.coll.Alltoallw(ctx, blocksOf(send, recv)))
 }
 
 // Ialltoallw starts [Comm.Alltoallw] (MPI_Ialltoallw). The slices of Buffers may be used again at once.
 func (c *Comm) Ialltoallw(send, recv []Buffer) (*Request, error) {
-	send, recv = cloneBuffers(send, recv)
-	return start(c.alltoallwCall(nonblocking, send, recv))
+	return c.start(c.coll.Alltoallw(collective.Nonblocking, blocksOf(send, recv)))
 }
 
 // AlltoallwInit prepares [Comm.Ialltoallw] (MPI_Alltoallw_init).
 func (c *Comm) AlltoallwInit(send, recv []Buffer) (*Persistent, error) {
 	send, recv = cloneBuffers(send, recv)
 	return prepare(c, func(c *Comm) (*Request, error) {
-		return start(c.alltoallwCall(nonblocking, send, recv))
+		return c.start(c.coll.Alltoallw(collective.Nonblocking, blocksOf(send, recv)))
 	})
 }
 
@@ -85,120 +83,28 @@ func blocksIn[T Element](buf []T, counts, displs []int, types []*Datatype) []Buf
 	return list
 }
 
-// checkBlocks checks the blocks of a call, of which there must be out and in.
-func checkBlocks(send []Buffer, out int, recv []Buffer, in int) error {
-	for _, list := range [2][]Buffer{send, recv} {
-		for i := range list {
-			if err := list[i].err; err != nil {
-				return err
-			}
-		}
+// blocksOf returns the blocks that lists of buffers describe, or what is wrong with one of them.
+func blocksOf(send, recv []Buffer) collective.Blocks {
+	b := collective.Blocks{InPlace: sameBuffers(send, recv)}
+	if b.Send, b.Err = itemsOfAll(send); b.Err != nil {
+		return b
 	}
-	if len(send) != out || len(recv) != in {
-		return fmt.Errorf("%w: %d blocks to send and %d to receive, want %d and %d", ErrCount, len(send), len(recv), out, in)
+	if b.InPlace {
+		b.Recv = b.Send
+		return b
 	}
-	if !sameBuffers(send, recv) && datatype.Overlap(described(send), described(recv)) {
-		return ErrOverlap
-	}
-	return nil
+	b.Recv, b.Err = itemsOfAll(recv)
+	return b
 }
 
-func described(list []Buffer) []datatype.Buffer {
-	all := make([]datatype.Buffer, 0, len(list))
+// itemsOfAll returns the items of all buffers of a list.
+func itemsOfAll(list []Buffer) ([]datatype.Items, error) {
+	all := make([]datatype.Items, len(list))
 	for i := range list {
-		if list[i].Len() > 0 {
-			all = append(all, list[i].items.Described())
+		if err := list[i].err; err != nil {
+			return nil, err
 		}
+		all[i] = list[i].items
 	}
-	return all
-}
-
-func (c *Comm) alltoallwCall(ctx context.Context, send, recv []Buffer) (*collective, error) {
-	k, err := c.prepare(ctx, collAlltoallw, checked{}, 0)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkBlocks(send, k.Size, recv, k.Size); err != nil {
-		return k.refuse(err)
-	}
-	k.comm.slot = p2p.SlotColl // blocks are of any types
-	k.run = func(k *collective) error {
-		x := newBlockExchange(send, recv)
-		defer x.release()
-		var err error
-		if k.comm.c.remote != nil {
-			err = x.between(k)
-		} else {
-			err = x.pairwise(k)
-		}
-		if err == nil && k.comm.mismatch == nil {
-			x.store()
-		}
-		return err
-	}
-	return k, nil
-}
-
-// A blockExchange is the blocks of a call in progress as they travel: those with gaps packed.
-type blockExchange struct {
-	out, in [][]byte
-	own     []*bufpool.Buffer
-	recv    []Buffer
-}
-
-func newBlockExchange(send, recv []Buffer) *blockExchange {
-	x := &blockExchange{out: make([][]byte, len(send)), in: make([][]byte, len(recv)), recv: recv}
-	for i := range send {
-		var own *bufpool.Buffer
-		if sameBuffers(send, recv) {
-			x.out[i], own = send[i].items.Copied()
-		} else {
-			x.out[i], own = send[i].items.Packed()
-		}
-		x.own = append(x.own, own)
-	}
-	for i := range recv {
-		var own *bufpool.Buffer
-		x.in[i], own = recv[i].items.Room()
-		x.own = append(x.own, own)
-	}
-	return x
-}
-
-func (x *blockExchange) release() {
-	for _, b := range x.own {
-		b.Put()
-	}
-}
-
-// store stores what was received in items with gaps.
-func (x *blockExchange) store() {
-	for i := range x.recv {
-		x.recv[i].items.Unpack(x.in[i], 0)
-	}
-}
-
-// pairwise exchanges blocks with one rank at a time, as coll.AlltoallPairwise.
-func (x *blockExchange) pairwise(k *collective) error {
-	if mine, want := len(x.out[k.Rank]), len(x.in[k.Rank]); mine != want {
-		_ = k.comm.tolerate(wrongLength("the rank's own block", mine, want)) // remembered
-	}
-	copy(x.in[k.Rank], x.out[k.Rank])
-	for i := 1; i < k.Size; i++ {
-		to, from := (k.Rank+i)%k.Size, (k.Rank-i+k.Size)%k.Size
-		if err := k.Sendrecv(x.out[to], to, x.in[from], from); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// between exchanges blocks with all ranks of the other group at once.
-func (x *blockExchange) between(k *collective) error {
-	for i, b := range x.in {
-		if err := k.StartRecv(b, i); err != nil {
-			return err
-		}
-	}
-	return k.each(k.StartSend, func(i int) []byte { return x.out[i] })
+	return all, nil
 }

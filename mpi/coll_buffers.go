@@ -1,6 +1,11 @@
 package mpi
 
-import "context"
+import (
+	"context"
+
+	"github.com/weftstack/weft/mpi/internal/coll"
+	"github.com/weftstack/weft/mpi/internal/collective"
+)
 
 // Collectives that move data, of what Buffers describe. Their generic functions say what they do;
 // counts and displacements are in items of the Buffer. Gaps, and items outside the blocks, stay as they
@@ -8,12 +13,12 @@ import "context"
 
 // Bcast is the function [Bcast] of what b describes (MPI_Bcast).
 func (c *Comm) Bcast(ctx context.Context, b Buffer, root int) error {
-	return finish(c.bcastCall(ctx, checkBuffers(&Buffer{}, &b), root))
+	return c.finish(c.coll.Bcast(ctx, checkBuffers(&Buffer{}, &b), root))
 }
 
 // Ibcast starts [Comm.Bcast] (MPI_Ibcast).
 func (c *Comm) Ibcast(b Buffer, root int) (*Request, error) {
-	return start(c.bcastCall(nonblocking, checkBuffers(&Buffer{}, &b), root))
+	return c.start(c.coll.Bcast(collective.Nonblocking, checkBuffers(&Buffer{}, &b), root))
 }
 
 // BcastInit prepares [Comm.Ibcast] (MPI_Bcast_init).
@@ -23,12 +28,12 @@ func (c *Comm) BcastInit(b Buffer, root int) (*Persistent, error) {
 
 // Gather is the function [Gather] of what send and recv describe (MPI_Gather).
 func (c *Comm) Gather(ctx context.Context, send, recv Buffer, root int) error {
-	return finish(c.gatherCall(ctx, CollGather, checkBuffers(&send, &recv), root))
+	return c.finish(c.coll.Gather(ctx, coll.Gather, checkBuffers(&send, &recv), root))
 }
 
 // Igather starts [Comm.Gather] (MPI_Igather).
 func (c *Comm) Igather(send, recv Buffer, root int) (*Request, error) {
-	return start(c.gatherCall(nonblocking, CollGather, checkBuffers(&send, &recv), root))
+	return c.start(c.coll.Gather(collective.Nonblocking, coll.Gather, checkBuffers(&send, &recv), root))
 }
 
 // GatherInit prepares [Comm.Igather] (MPI_Gather_init).
@@ -38,13 +43,13 @@ func (c *Comm) GatherInit(send, recv Buffer, root int) (*Persistent, error) {
 
 // Gatherv is the function [Gatherv] of what send and recv describe (MPI_Gatherv).
 func (c *Comm) Gatherv(ctx context.Context, send, recv Buffer, counts, displs []int, root int) error {
-	return finish(c.gathervCall(ctx, CollGatherv, checkBlocked(&send, &recv, false, true), counts, displs, root))
+	return c.finish(c.coll.Gatherv(ctx, coll.Gatherv, checkBlocked(&send, &recv, false, true), counts, displs, root))
 }
 
 // Igatherv starts [Comm.Gatherv] (MPI_Igatherv).
 func (c *Comm) Igatherv(send, recv Buffer, counts, displs []int, root int) (*Request, error) {
 	b := checkBlocked(&send, &recv, false, true)
-	return start(c.gathervCall(nonblocking, CollGatherv, b, counts, displs, root))
+	return c.start(c.coll.Gatherv(collective.Nonblocking, coll.Gatherv, b, counts, displs, root))
 }
 
 // GathervInit prepares [Comm.Igatherv] (MPI_Gatherv_init).
@@ -54,12 +59,12 @@ func (c *Comm) GathervInit(send, recv Buffer, counts, displs []int, root int) (*
 
 // Scatter is the function [Scatter] of what send and recv describe (MPI_Scatter).
 func (c *Comm) Scatter(ctx context.Context, send, recv Buffer, root int) error {
-	return finish(c.gatherCall(ctx, CollScatter, checkBuffers(&send, &recv), root))
+	return c.finish(c.coll.Gather(ctx, coll.Scatter, checkBuffers(&send, &recv), root))
 }
 
 // Iscatter starts [Comm.Scatter] (MPI_Iscatter).
 func (c *Comm) Iscatter(send, recv Buffer, root int) (*Request, error) {
-	return start(c.gatherCall(nonblocking, CollScatter, checkBuffers(&send, &recv), root))
+	return c.start(c.coll.Gather(collective.Nonblocking, coll.Scatter, checkBuffers(&send, &recv), root))
 }
 
 // ScatterInit prepares [Comm.Iscatter] (MPI_Scatter_init).
@@ -69,13 +74,13 @@ func (c *Comm) ScatterInit(send, recv Buffer, root int) (*Persistent, error) {
 
 // Scatterv is the function [Scatterv] of what send and recv describe (MPI_Scatterv).
 func (c *Comm) Scatterv(ctx context.Context, send, recv Buffer, counts, displs []int, root int) error {
-	return finish(c.gathervCall(ctx, CollScatterv, checkBlocked(&send, &recv, true, false), counts, displs, root))
+	return c.finish(c.coll.Gatherv(ctx, coll.Scatterv, checkBlocked(&send, &recv, true, false), counts, displs, root))
 }
 
 // Iscatterv starts [Comm.Scatterv] (MPI_Iscatterv).
 func (c *Comm) Iscatterv(send, recv Buffer, counts, displs []int, root int) (*Request, error) {
 	b := checkBlocked(&send, &recv, true, false)
-	return start(c.gathervCall(nonblocking, CollScatterv, b, counts, displs, root))
+	return c.start(c.coll.Gatherv(collective.Nonblocking, coll.Scatterv, b, counts, displs, root))
 }
 
 // ScattervInit prepares [Comm.Iscatterv] (MPI_Scatterv_init).
@@ -85,12 +90,12 @@ func (c *Comm) ScattervInit(send, recv Buffer, counts, displs []int, root int) (
 
 // Allgather is the function [Allgather] of what send and recv describe (MPI_Allgather).
 func (c *Comm) Allgather(ctx context.Context, send, recv Buffer) error {
-	return finish(c.allgatherCall(ctx, CollAllgather, checkBuffers(&send, &recv), nil, nil))
+	return c.finish(c.coll.Allgather(ctx, coll.Allgather, checkBuffers(&send, &recv), nil, nil))
 }
 
 // Iallgather starts [Comm.Allgather] (MPI_Iallgather).
 func (c *Comm) Iallgather(send, recv Buffer) (*Request, error) {
-	return start(c.allgatherCall(nonblocking, CollAllgather, checkBuffers(&send, &recv), nil, nil))
+	return c.start(c.coll.Allgather(collective.Nonblocking, coll.Allgather, checkBuffers(&send, &recv), nil, nil))
 }
 
 // AllgatherInit prepares [Comm.Iallgather] (MPI_Allgather_init).
@@ -100,13 +105,13 @@ func (c *Comm) AllgatherInit(send, recv Buffer) (*Persistent, error) {
 
 // Allgatherv is the function [Allgatherv] of what send and recv describe (MPI_Allgatherv).
 func (c *Comm) Allgatherv(ctx context.Context, send, recv Buffer, counts, displs []int) error {
-	return finish(c.allgatherCall(ctx, CollAllgatherv, checkBlocked(&send, &recv, false, true), counts, displs))
+	return c.finish(c.coll.Allgather(ctx, coll.Allgatherv, checkBlocked(&send, &recv, false, true), counts, displs))
 }
 
 // Iallgatherv starts [Comm.Allgatherv] (MPI_Iallgatherv).
 func (c *Comm) Iallgatherv(send, recv Buffer, counts, displs []int) (*Request, error) {
 	b := checkBlocked(&send, &recv, false, true)
-	return start(c.allgatherCall(nonblocking, CollAllgatherv, b, counts, displs))
+	return c.start(c.coll.Allgather(collective.Nonblocking, coll.Allgatherv, b, counts, displs))
 }
 
 // AllgathervInit prepares [Comm.Iallgatherv] (MPI_Allgatherv_init).
@@ -116,12 +121,12 @@ func (c *Comm) AllgathervInit(send, recv Buffer, counts, displs []int) (*Persist
 
 // Alltoall is the function [Alltoall] of what send and recv describe (MPI_Alltoall).
 func (c *Comm) Alltoall(ctx context.Context, send, recv Buffer) error {
-	return finish(c.alltoallCall(ctx, checkBuffers(&send, &recv)))
+	return c.finish(c.coll.Alltoall(ctx, checkBuffers(&send, &recv)))
 }
 
 // Ialltoall starts [Comm.Alltoall] (MPI_Ialltoall).
 func (c *Comm) Ialltoall(send, recv Buffer) (*Request, error) {
-	return start(c.alltoallCall(nonblocking, checkBuffers(&send, &recv)))
+	return c.start(c.coll.Alltoall(collective.Nonblocking, checkBuffers(&send, &recv)))
 }
 
 // AlltoallInit prepares [Comm.Ialltoall] (MPI_Alltoall_init).
@@ -133,7 +138,7 @@ func (c *Comm) AlltoallInit(send, recv Buffer) (*Persistent, error) {
 func (c *Comm) Alltoallv(
 	ctx context.Context, send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int,
 ) error {
-	return finish(c.alltoallvCall(ctx, checkBlocked(&send, &recv, true, true), scounts, sdispls, rcounts, rdispls))
+	return c.finish(c.coll.Alltoallv(ctx, checkBlocked(&send, &recv, true, true), scounts, sdispls, rcounts, rdispls))
 }
 
 // Ialltoallv starts [Comm.Alltoallv] (MPI_Ialltoallv).
@@ -141,7 +146,7 @@ func (c *Comm) Ialltoallv(
 	send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int,
 ) (*Request, error) {
 	b := checkBlocked(&send, &recv, true, true)
-	return start(c.alltoallvCall(nonblocking, b, scounts, sdispls, rcounts, rdispls))
+	return c.start(c.coll.Alltoallv(collective.Nonblocking, b, scounts, sdispls, rcounts, rdispls))
 }
 
 // AlltoallvInit prepares [Comm.Ialltoallv] (MPI_Alltoallv_init).
@@ -156,12 +161,12 @@ func (c *Comm) AlltoallvInit(
 // NeighborAllgather is the function [NeighborAllgather] of what send and recv describe, with the topology of c
 // (MPI_Neighbor_allgather). Without one it returns ErrTopology.
 func (c *Comm) NeighborAllgather(ctx context.Context, send, recv Buffer) error {
-	return finish(neighborAllgather(ctx, c.topology, checkBuffers(&send, &recv)))
+	return finishOn(neighborAllgather(ctx, c.topology, checkBuffers(&send, &recv)))
 }
 
 // IneighborAllgather starts [Comm.NeighborAllgather] (MPI_Ineighbor_allgather).
 func (c *Comm) IneighborAllgather(send, recv Buffer) (*Request, error) {
-	return start(neighborAllgather(nonblocking, c.topology, checkBuffers(&send, &recv)))
+	return startOn(neighborAllgather(collective.Nonblocking, c.topology, checkBuffers(&send, &recv)))
 }
 
 // NeighborAllgatherInit prepares [Comm.IneighborAllgather] (MPI_Neighbor_allgather_init).
@@ -172,13 +177,13 @@ func (c *Comm) NeighborAllgatherInit(send, recv Buffer) (*Persistent, error) {
 // NeighborAllgatherv is the function [NeighborAllgatherv] of what send and recv describe, with the topology of c
 // (MPI_Neighbor_allgatherv). Without one it returns ErrTopology.
 func (c *Comm) NeighborAllgatherv(ctx context.Context, send, recv Buffer, counts, displs []int) error {
-	return finish(neighborAllgatherv(ctx, c.topology, checkBlocked(&send, &recv, false, true), counts, displs))
+	return finishOn(neighborAllgatherv(ctx, c.topology, checkBlocked(&send, &recv, false, true), counts, displs))
 }
 
 // IneighborAllgatherv starts [Comm.NeighborAllgatherv] (MPI_Ineighbor_allgatherv).
 func (c *Comm) IneighborAllgatherv(send, recv Buffer, counts, displs []int) (*Request, error) {
 	b := checkBlocked(&send, &recv, false, true)
-	return start(neighborAllgatherv(nonblocking, c.topology, b, counts, displs))
+	return startOn(neighborAllgatherv(collective.Nonblocking, c.topology, b, counts, displs))
 }
 
 // NeighborAllgathervInit prepares [Comm.IneighborAllgatherv] (MPI_Neighbor_allgatherv_init).
@@ -189,12 +194,12 @@ func (c *Comm) NeighborAllgathervInit(send, recv Buffer, counts, displs []int) (
 // NeighborAlltoall is the function [NeighborAlltoall] of what send and recv describe, with the topology of c
 // (MPI_Neighbor_alltoall). Without one it returns ErrTopology.
 func (c *Comm) NeighborAlltoall(ctx context.Context, send, recv Buffer) error {
-	return finish(neighborAlltoall(ctx, c.topology, checkBuffers(&send, &recv)))
+	return finishOn(neighborAlltoall(ctx, c.topology, checkBuffers(&send, &recv)))
 }
 
 // IneighborAlltoall starts [Comm.NeighborAlltoall] (MPI_Ineighbor_alltoall).
 func (c *Comm) IneighborAlltoall(send, recv Buffer) (*Request, error) {
-	return start(neighborAlltoall(nonblocking, c.topology, checkBuffers(&send, &recv)))
+	return startOn(neighborAlltoall(collective.Nonblocking, c.topology, checkBuffers(&send, &recv)))
 }
 
 // NeighborAlltoallInit prepares [Comm.IneighborAlltoall] (MPI_Neighbor_alltoall_init).
@@ -208,7 +213,7 @@ func (c *Comm) NeighborAlltoallv(
 	ctx context.Context, send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int,
 ) error {
 	b := checkBlocked(&send, &recv, true, true)
-	return finish(neighborAlltoallv(ctx, c.topology, b, scounts, sdispls, rcounts, rdispls))
+	return finishOn(neighborAlltoallv(ctx, c.topology, b, scounts, sdispls, rcounts, rdispls))
 }
 
 // IneighborAlltoallv starts [Comm.NeighborAlltoallv] (MPI_Ineighbor_alltoallv).
@@ -216,7 +221,7 @@ func (c *Comm) IneighborAlltoallv(
 	send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int,
 ) (*Request, error) {
 	b := checkBlocked(&send, &recv, true, true)
-	return start(neighborAlltoallv(nonblocking, c.topology, b, scounts, sdispls, rcounts, rdispls))
+	return startOn(neighborAlltoallv(collective.Nonblocking, c.topology, b, scounts, sdispls, rcounts, rdispls))
 }
 
 // NeighborAlltoallvInit prepares [Comm.IneighborAlltoallv] (MPI_Neighbor_alltoallv_init).

@@ -1,5 +1,10 @@
 package mpi
 
+import (
+	"github.com/weftstack/weft/mpi/internal/coll"
+	"github.com/weftstack/weft/mpi/internal/collective"
+)
+
 // Nonblocking collectives (MPI-4.1, Section 6.12) start the operation of their blocking forms and
 // return at once; a goroutine carries it on, so it makes progress independent of the program.
 // Buffers must not be touched until the request is done. All ranks must start the collectives of a
@@ -7,7 +12,7 @@ package mpi
 // are returned at once.
 
 // Ibarrier starts [Barrier] (MPI_Ibarrier).
-func Ibarrier(c *Comm) (*Request, error) { return start(c.barrierCall(nonblocking)) }
+func Ibarrier(c *Comm) (*Request, error) { return c.start(c.coll.Barrier(collective.Nonblocking)) }
 
 // Ibcast starts [Bcast] (MPI_Ibcast).
 func Ibcast[T Element](c *Comm, buf []T, root int) (*Request, error) {
@@ -16,32 +21,32 @@ func Ibcast[T Element](c *Comm, buf []T, root int) (*Request, error) {
 
 // Ireduce starts [Reduce] (MPI_Ireduce).
 func Ireduce[T Element](c *Comm, send, recv []T, op Op[T], root int) (*Request, error) {
-	return start(c.reduceCall(nonblocking, CollReduce, check(send, recv), op.reducer(), root))
+	return c.start(c.coll.Reduce(collective.Nonblocking, coll.Reduce, check(send, recv), op.reducer(), root))
 }
 
 // Iallreduce starts [Allreduce] (MPI_Iallreduce).
 func Iallreduce[T Element](c *Comm, send, recv []T, op Op[T]) (*Request, error) {
-	return start(c.reduceCall(nonblocking, CollAllreduce, check(send, recv), op.reducer(), -1))
+	return c.start(c.coll.Reduce(collective.Nonblocking, coll.Allreduce, check(send, recv), op.reducer(), -1))
 }
 
 // IreduceScatter starts [ReduceScatter] (MPI_Ireduce_scatter).
 func IreduceScatter[T Element](c *Comm, send, recv []T, counts []int, op Op[T]) (*Request, error) {
-	return start(c.reduceScatterCall(nonblocking, CollReduceScatter, check(send, recv), counts, op.reducer()))
+	return c.start(c.coll.ReduceScatter(collective.Nonblocking, coll.ReduceScatter, check(send, recv), counts, op.reducer()))
 }
 
 // IreduceScatterBlock starts [ReduceScatterBlock] (MPI_Ireduce_scatter_block).
 func IreduceScatterBlock[T Element](c *Comm, send, recv []T, op Op[T]) (*Request, error) {
-	return start(c.reduceScatterCall(nonblocking, CollReduceScatterBlock, check(send, recv), nil, op.reducer()))
+	return c.start(c.coll.ReduceScatter(collective.Nonblocking, coll.ReduceScatterBlock, check(send, recv), nil, op.reducer()))
 }
 
 // Iscan starts [Scan] (MPI_Iscan).
 func Iscan[T Element](c *Comm, send, recv []T, op Op[T]) (*Request, error) {
-	return start(c.reduceCall(nonblocking, CollScan, check(send, recv), op.reducer(), -1))
+	return c.start(c.coll.Reduce(collective.Nonblocking, coll.Scan, check(send, recv), op.reducer(), -1))
 }
 
 // Iexscan starts [Exscan] (MPI_Iexscan).
 func Iexscan[T Element](c *Comm, send, recv []T, op Op[T]) (*Request, error) {
-	return start(c.reduceCall(nonblocking, CollExscan, check(send, recv), op.reducer(), -1))
+	return c.start(c.coll.Reduce(collective.Nonblocking, coll.Exscan, check(send, recv), op.reducer(), -1))
 }
 
 // Igather starts [Gather] (MPI_Igather).
@@ -86,32 +91,22 @@ func Ialltoallv[T Element](
 	return c.Ialltoallv(Elements(send), scounts, sdispls, Elements(recv), rcounts, rdispls)
 }
 
-// start performs a prepared call in the background.
-func start(k *collective, err error) (*Request, error) {
+// start performs a call that has been made in the background.
+func (c *Comm) start(k *collective.Call, err error) (*Request, error) {
 	if err != nil {
-		return nil, err
+		return nil, c.raise(err)
 	}
-	c := k.comm.c
 	var r *Request
 	if c.prof != nil {
-		r = startRecorded(k)
+		r = c.startRecorded(k)
 	} else {
-		r = goRequest(c.w, k.inBackground)
+		r = c.inBackground(k)
 	}
 	r.comm = c
 	return r, nil
 }
 
-// inBackground runs the call for goRequest. If an operator of the program does not
-// return, it withdraws what is under way: the buffers are the program's again.
-func (k *collective) inBackground() (Status, error) {
-	returned := false
-	defer func() {
-		if !returned {
-			_ = k.comm.abandon(ErrGoexit)
-		}
-	}()
-	err := k.end()
-	returned = true
-	return Status{}, err
+// inBackground performs k on a goroutine of its own.
+func (c *Comm) inBackground(k *collective.Call) *Request {
+	return goRequest(c.w, func() (Status, error) { return Status{}, k.InBackground() })
 }

@@ -1,13 +1,18 @@
 package mpi
 
-import "time"
+import (
+	"time"
 
-// profileNames returns what the profiler calls the collective: blocking, and not.
-func (c Coll) profileNames() (name, iname string) {
-	if c == collNeighbor {
+	"github.com/weftstack/weft/mpi/internal/coll"
+	"github.com/weftstack/weft/mpi/internal/collective"
+)
+
+// profileNames returns what the profiler calls a collective: blocking, and not.
+func profileNames(k coll.Kind) (name, iname string) {
+	if k == coll.Neighbor {
 		return "Neighbor", "Ineighbor"
 	}
-	s := []byte(c.String())
+	s := []byte(k.String())
 	out := make([]byte, 0, len(s))
 	up := false
 	for _, b := range s {
@@ -28,8 +33,8 @@ func (c Coll) profileNames() (name, iname string) {
 // collCallNames holds the profileNames of all collectives.
 var collCallNames = func() (names [256][2]string) {
 	for i := range names {
-		if c := Coll(i); c < collCount || c == collNeighbor || c == collAlltoallw {
-			names[i][0], names[i][1] = c.profileNames()
+		if k := coll.Kind(i); k < coll.Kinds || k == coll.Neighbor || k == coll.Alltoallw {
+			names[i][0], names[i][1] = profileNames(k)
 		}
 	}
 	return names
@@ -37,36 +42,30 @@ var collCallNames = func() (names [256][2]string) {
 
 // profiledCall is what is told about a collective.
 type profiledCall struct {
-	c    *Comm
-	kind Coll
-	peer int
-	n    int
+	kind    coll.Kind
+	peer, n int
 }
 
-func (k *collective) profiled() profiledCall {
-	p := profiledCall{k.comm.c, k.kind, NoPeer, len(k.SendBuf)}
-	switch k.kind {
-	case CollBcast, CollReduce, CollGather, CollGatherv, CollScatter, CollScatterv:
-		p.peer = k.Root
-	}
-	if k.SendBuf == nil {
-		p.n = len(k.RecvBuf)
+func profiled(k *collective.Call) profiledCall {
+	p := profiledCall{k.Kind, NoPeer, k.Bytes()}
+	if root, ok := k.RootRank(); ok {
+		p.peer = root
 	}
 	return p
 }
 
 // finishRecorded is finish with a Profiler.
-func finishRecorded(k *collective) error {
-	p, t := k.profiled(), time.Now()
-	err := k.end()
-	p.c.record(t, collCallNames[p.kind][0], p.peer, 0, p.n, err)
+func (c *Comm) finishRecorded(k *collective.Call) error {
+	p, t := profiled(k), time.Now()
+	err := k.End()
+	c.record(t, collCallNames[p.kind][0], p.peer, 0, p.n, err)
 	return err
 }
 
 // startRecorded is start with a Profiler.
-func startRecorded(k *collective) *Request {
-	p, t := k.profiled(), time.Now()
-	r := goRequest(k.comm.c.w, k.inBackground)
-	p.c.record(t, collCallNames[p.kind][1], p.peer, 0, p.n, nil)
+func (c *Comm) startRecorded(k *collective.Call) *Request {
+	p, t := profiled(k), time.Now()
+	r := c.inBackground(k)
+	c.record(t, collCallNames[p.kind][1], p.peer, 0, p.n, nil)
 	return r
 }

@@ -1,6 +1,11 @@
 package mpi
 
-import "context"
+import (
+	"context"
+
+	"github.com/weftstack/weft/mpi/internal/coll"
+	"github.com/weftstack/weft/mpi/internal/collective"
+)
 
 // Reductions of what Buffers describe. Their generic functions say what they do; counts are in items.
 // The operator gets whole items of the datatype of the Buffers, which is the same in both and on all
@@ -9,12 +14,12 @@ import "context"
 // Reduce is the function [Reduce] of what send and recv describe (MPI_Reduce). Elsewhere than at the
 // root recv is not used.
 func (c *Comm) Reduce(ctx context.Context, send, recv Buffer, op ItemOp, root int) error {
-	return finish(c.reduceItems(ctx, CollReduce, &send, &recv, op, root))
+	return c.finish(c.reduceItems(ctx, coll.Reduce, &send, &recv, op, root))
 }
 
 // Ireduce starts [Comm.Reduce] (MPI_Ireduce).
 func (c *Comm) Ireduce(send, recv Buffer, op ItemOp, root int) (*Request, error) {
-	return start(c.reduceItems(nonblocking, CollReduce, &send, &recv, op, root))
+	return c.start(c.reduceItems(collective.Nonblocking, coll.Reduce, &send, &recv, op, root))
 }
 
 // ReduceInit prepares [Comm.Ireduce] (MPI_Reduce_init).
@@ -24,12 +29,12 @@ func (c *Comm) ReduceInit(send, recv Buffer, op ItemOp, root int) (*Persistent, 
 
 // Allreduce is the function [Allreduce] of what send and recv describe (MPI_Allreduce).
 func (c *Comm) Allreduce(ctx context.Context, send, recv Buffer, op ItemOp) error {
-	return finish(c.reduceItems(ctx, CollAllreduce, &send, &recv, op, -1))
+	return c.finish(c.reduceItems(ctx, coll.Allreduce, &send, &recv, op, -1))
 }
 
 // Iallreduce starts [Comm.Allreduce] (MPI_Iallreduce).
 func (c *Comm) Iallreduce(send, recv Buffer, op ItemOp) (*Request, error) {
-	return start(c.reduceItems(nonblocking, CollAllreduce, &send, &recv, op, -1))
+	return c.start(c.reduceItems(collective.Nonblocking, coll.Allreduce, &send, &recv, op, -1))
 }
 
 // AllreduceInit prepares [Comm.Iallreduce] (MPI_Allreduce_init).
@@ -39,12 +44,12 @@ func (c *Comm) AllreduceInit(send, recv Buffer, op ItemOp) (*Persistent, error) 
 
 // Scan is the function [Scan] of what send and recv describe (MPI_Scan).
 func (c *Comm) Scan(ctx context.Context, send, recv Buffer, op ItemOp) error {
-	return finish(c.reduceItems(ctx, CollScan, &send, &recv, op, -1))
+	return c.finish(c.reduceItems(ctx, coll.Scan, &send, &recv, op, -1))
 }
 
 // Iscan starts [Comm.Scan] (MPI_Iscan).
 func (c *Comm) Iscan(send, recv Buffer, op ItemOp) (*Request, error) {
-	return start(c.reduceItems(nonblocking, CollScan, &send, &recv, op, -1))
+	return c.start(c.reduceItems(collective.Nonblocking, coll.Scan, &send, &recv, op, -1))
 }
 
 // ScanInit prepares [Comm.Iscan] (MPI_Scan_init).
@@ -55,12 +60,12 @@ func (c *Comm) ScanInit(send, recv Buffer, op ItemOp) (*Persistent, error) {
 // Exscan is the function [Exscan] of what send and recv describe (MPI_Exscan). At rank 0 recv stays
 // as it is.
 func (c *Comm) Exscan(ctx context.Context, send, recv Buffer, op ItemOp) error {
-	return finish(c.reduceItems(ctx, CollExscan, &send, &recv, op, -1))
+	return c.finish(c.reduceItems(ctx, coll.Exscan, &send, &recv, op, -1))
 }
 
 // Iexscan starts [Comm.Exscan] (MPI_Iexscan).
 func (c *Comm) Iexscan(send, recv Buffer, op ItemOp) (*Request, error) {
-	return start(c.reduceItems(nonblocking, CollExscan, &send, &recv, op, -1))
+	return c.start(c.reduceItems(collective.Nonblocking, coll.Exscan, &send, &recv, op, -1))
 }
 
 // ExscanInit prepares [Comm.Iexscan] (MPI_Exscan_init).
@@ -70,14 +75,14 @@ func (c *Comm) ExscanInit(send, recv Buffer, op ItemOp) (*Persistent, error) {
 
 // ReduceScatter is the function [ReduceScatter] of what send and recv describe (MPI_Reduce_scatter).
 func (c *Comm) ReduceScatter(ctx context.Context, send, recv Buffer, counts []int, op ItemOp) error {
-	b := op.check(&send, &recv, CollReduceScatter)
-	return finish(c.reduceScatterCall(ctx, CollReduceScatter, b, counts, b.red))
+	b := op.check(&send, &recv, coll.ReduceScatter)
+	return c.finish(c.coll.ReduceScatter(ctx, coll.ReduceScatter, b, counts, b.Red))
 }
 
 // IreduceScatter starts [Comm.ReduceScatter] (MPI_Ireduce_scatter).
 func (c *Comm) IreduceScatter(send, recv Buffer, counts []int, op ItemOp) (*Request, error) {
-	b := op.check(&send, &recv, CollReduceScatter)
-	return start(c.reduceScatterCall(nonblocking, CollReduceScatter, b, counts, b.red))
+	b := op.check(&send, &recv, coll.ReduceScatter)
+	return c.start(c.coll.ReduceScatter(collective.Nonblocking, coll.ReduceScatter, b, counts, b.Red))
 }
 
 // ReduceScatterInit prepares [Comm.IreduceScatter] (MPI_Reduce_scatter_init).
@@ -88,14 +93,14 @@ func (c *Comm) ReduceScatterInit(send, recv Buffer, counts []int, op ItemOp) (*P
 // ReduceScatterBlock is the function [ReduceScatterBlock] of what send and recv describe
 // (MPI_Reduce_scatter_block).
 func (c *Comm) ReduceScatterBlock(ctx context.Context, send, recv Buffer, op ItemOp) error {
-	b := op.check(&send, &recv, CollReduceScatterBlock)
-	return finish(c.reduceScatterCall(ctx, CollReduceScatterBlock, b, nil, b.red))
+	b := op.check(&send, &recv, coll.ReduceScatterBlock)
+	return c.finish(c.coll.ReduceScatter(ctx, coll.ReduceScatterBlock, b, nil, b.Red))
 }
 
 // IreduceScatterBlock starts [Comm.ReduceScatterBlock] (MPI_Ireduce_scatter_block).
 func (c *Comm) IreduceScatterBlock(send, recv Buffer, op ItemOp) (*Request, error) {
-	b := op.check(&send, &recv, CollReduceScatterBlock)
-	return start(c.reduceScatterCall(nonblocking, CollReduceScatterBlock, b, nil, b.red))
+	b := op.check(&send, &recv, coll.ReduceScatterBlock)
+	return c.start(c.coll.ReduceScatter(collective.Nonblocking, coll.ReduceScatterBlock, b, nil, b.Red))
 }
 
 // ReduceScatterBlockInit prepares [Comm.IreduceScatterBlock] (MPI_Reduce_scatter_block_init).
@@ -105,9 +110,9 @@ func (c *Comm) ReduceScatterBlockInit(send, recv Buffer, op ItemOp) (*Persistent
 
 // reduceItems is reduceCall of what send and recv describe.
 func (c *Comm) reduceItems(
-	ctx context.Context, kind Coll, send, recv *Buffer, op ItemOp, root int,
-) (*collective, error) {
-	if kind == CollReduce { // buffers that are not significant are not looked at
+	ctx context.Context, kind coll.Kind, send, recv *Buffer, op ItemOp, root int,
+) (*collective.Call, error) {
+	if kind == coll.Reduce { // buffers that are not significant are not looked at
 		if !c.isRoot(root) {
 			recv = &Buffer{}
 		}
@@ -116,5 +121,13 @@ func (c *Comm) reduceItems(
 		}
 	}
 	b := op.check(send, recv, kind)
-	return c.reduceCall(ctx, kind, b, b.red, root)
+	return c.coll.Reduce(ctx, kind, b, b.Red, root)
+}
+
+// isRoot reports whether the caller is the root.
+func (c *Comm) isRoot(root int) bool {
+	if c.remote != nil {
+		return root == Root
+	}
+	return c.comm.Rank == root
 }

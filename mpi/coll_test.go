@@ -127,20 +127,19 @@ func diff[T comparable](what string, got, want []T) error {
 func (b *collBench) serves(kind Coll, alg string, red op.Reducer) bool {
 	for _, a := range coll.Algorithms(coll.Kind(kind)) {
 		if a.Name == alg {
-			return a.Serves(&blankCollective(kind, b.c.Size(), 0, red).Schedule, false)
+			return a.Serves(blankSchedule(b.c.Size(), red), false)
 		}
 	}
 	return false
 }
 
-// blankCollective returns a collective without buffers, as tuning tables look at it.
-func blankCollective(kind Coll, size, bytes int, red op.Reducer) *collective {
-	k := &collective{kind: kind, bytes: bytes}
-	k.Size = size
+// blankSchedule returns a schedule without buffers, as tuning tables look at it.
+func blankSchedule(size int, red op.Reducer) *coll.Schedule {
+	s := &coll.Schedule{Size: size}
 	if red != nil {
-		k.setOp(red)
+		s.Op, s.Fused = red, red.Code() != op.CodeUser
 	}
-	return k
+	return s
 }
 
 // all tests every collective with every algorithm on n elements (per block).

@@ -40,22 +40,10 @@ const (
 	CollScan               = Coll(coll.Scan)               // [the buffer]
 	CollExscan             = Coll(coll.Exscan)             // [the buffer]
 	collCount              = Coll(coll.Kinds)
-
-	// Those without a choice.
-	collNeighbor  Coll = 254
-	collAlltoallw Coll = 255
 )
 
 // String returns the name used in tuning tables.
-func (c Coll) String() string {
-	switch c {
-	case collNeighbor:
-		return "neighbour collective"
-	case collAlltoallw:
-		return "alltoallw"
-	}
-	return coll.Kind(c).String()
-}
+func (c Coll) String() string { return coll.Kind(c).String() }
 
 // Algorithms returns the names of the algorithms of a collective.
 func Algorithms(c Coll) []string { return coll.AlgorithmNames(coll.Kind(c)) }
@@ -134,8 +122,3 @@ var defaultTuning = sync.OnceValue(func() *Tuning {
 
 // builtinTuning returns the table without additions.
 func builtinTuning() *Tuning { return &Tuning{table: coll.Builtin().Clone()} }
-
-// pick chooses the algorithm of a collective of some bytes.
-func (t *Tuning) pick(s *coll.Schedule, kind Coll, bytes int) (*coll.Algorithm, error) {
-	return t.table.Pick(s, coll.Kind(kind), bytes, t.Deterministic)
-}

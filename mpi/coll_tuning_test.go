@@ -14,8 +14,7 @@ import (
 
 // pickFor picks the algorithm of a collective without buffers.
 func pickFor(t *Tuning, kind Coll, size, bytes int, red op.Reducer) (*coll.Algorithm, error) {
-	k := blankCollective(kind, size, bytes, red)
-	return t.pick(&k.Schedule, kind, bytes)
+	return t.table.Pick(blankSchedule(size, red), coll.Kind(kind), bytes, t.Deterministic)
 }
 
 func TestTuningPick(t *testing.T) {

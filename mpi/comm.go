@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weftstack/weft/mpi/internal/collective"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
@@ -36,7 +37,8 @@ type Comm struct {
 	attrs   attributes
 	onError atomic.Pointer[ErrorHandler]
 
-	coll collState // owned by the collectives
+	tuning atomic.Pointer[Tuning] // nil: that of the hints
+	coll   collective.Comm        // as the collectives see it
 }
 
 // Rank returns the caller's rank in c, in the local group of an

@@ -76,7 +76,7 @@ func (c *Comm) SplitType(ctx context.Context, kind SplitKind, key int, info Info
 				color = c.comm.Rank
 			}
 		}
-	case kind == SplitBySite, kind == SplitHWUnguided && c.sites() != nil,
+	case kind == SplitBySite, kind == SplitHWUnguided && c.coll.Sites() != nil,
 		kind != SplitByMemory && info[InfoHWType] == ResourceSite:
 		color, resource = c.w.job.SiteColor(), ResourceSite
 	case kind == SplitByMemory, kind == SplitHWUnguided, info[InfoHWType] == ResourceMemory:

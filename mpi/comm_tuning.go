@@ -1,9 +1,11 @@
 package mpi
 
+import "github.com/weftstack/weft/mpi/internal/coll"
+
 // Tuning returns the table in effect on c (MPI_T_cvar_read): the one that SetTuning
 // gave, else that of the info key, else the default. It must not be changed.
 func (c *Comm) Tuning() *Tuning {
-	if t := c.coll.table.Load(); t != nil {
+	if t := c.tuning.Load(); t != nil {
 		return t
 	}
 	t := defaultTuning()
@@ -13,8 +15,8 @@ func (c *Comm) Tuning() *Tuning {
 			t = own
 		}
 	}
-	c.coll.table.CompareAndSwap(nil, t)
-	return c.coll.table.Load()
+	c.tuning.CompareAndSwap(nil, t)
+	return c.tuning.Load()
 }
 
 // SetTuning makes the collectives that are started on c from now on use t; nil
@@ -24,7 +26,7 @@ func (c *Comm) SetTuning(t *Tuning) {
 	if t != nil {
 		t = &Tuning{Deterministic: t.Deterministic, table: t.table.Clone()}
 	}
-	c.coll.table.Store(t)
+	c.tuning.Store(t)
 }
 
 // hint returns one info value of c.
@@ -32,4 +34,10 @@ func (c *Comm) hint(key string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.info[key]
+}
+
+// pickAlgorithm chooses the algorithm of a collective of some bytes.
+func (c *Comm) pickAlgorithm(s *coll.Schedule, kind coll.Kind, bytes int) (*coll.Algorithm, error) {
+	t := c.Tuning()
+	return t.table.Pick(s, kind, bytes, t.Deterministic)
 }

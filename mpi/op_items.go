@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/weftstack/weft/mpi/internal/coll"
+	"github.com/weftstack/weft/mpi/internal/collective"
 	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/op"
 )
@@ -130,36 +132,36 @@ func (o ItemOp) on(t *datatype.Type) (op.Reducer, error) {
 // as many items of the same datatype, and do not overlap. Errors to test for: ErrOp, ErrCount,
 // ErrDatatype, ErrOverlap.
 func (o ItemOp) ReduceLocal(in, inout Buffer) error {
-	b := o.check(&in, &inout, CollReduce)
-	if b.err != nil {
-		return b.err
+	b := o.check(&in, &inout, coll.Reduce)
+	if b.Err != nil {
+		return b.Err
 	}
-	if len(b.send) != len(b.recv) {
-		return fmt.Errorf("%w: reducing %d bytes into %d", ErrCount, len(b.send), len(b.recv))
+	if len(b.Send) != len(b.Recv) {
+		return fmt.Errorf("%w: reducing %d bytes into %d", ErrCount, len(b.Send), len(b.Recv))
 	}
-	if overlap(in.items, inout.items) {
+	if datatype.Overlap([]datatype.Buffer{in.items.Described()}, []datatype.Buffer{inout.items.Described()}) {
 		return ErrOverlap
 	}
-	if b.into != nil {
-		inout.items.Gaps.Pack(b.recv, 0)
+	if b.Into != nil {
+		inout.items.Gaps.Pack(b.Recv, 0)
 	}
-	b.red.Combine(b.recv, b.send, b.recv)
-	if b.into != nil {
-		b.into.Unpack(b.recv, 0)
+	b.Red.Combine(b.Recv, b.Send, b.Recv)
+	if b.Into != nil {
+		b.Into.Unpack(b.Recv, 0)
 	}
-	for _, own := range b.own {
+	for _, own := range b.Own {
 		own.Put()
 	}
 	return nil
 }
 
 // check is checkBuffers for a reduction, with the operator on the items.
-func (o ItemOp) check(send, recv *Buffer, kind Coll) checked {
+func (o ItemOp) check(send, recv *Buffer, kind coll.Kind) collective.Args {
 	if send.of == nil && recv.of == nil && send.err == nil && recv.err == nil {
 		if !o.Valid() {
-			return checked{err: fmt.Errorf("%w: none", ErrOp)}
+			return collective.Args{Err: fmt.Errorf("%w: none", ErrOp)}
 		}
-		return checked{red: op.NoOp{}} // of nothing, as where neither is significant
+		return collective.Args{Red: op.NoOp{}} // of nothing, as where neither is significant
 	}
 	typ := send
 	if send.of == nil && send.err == nil {
@@ -175,10 +177,10 @@ func (o ItemOp) check(send, recv *Buffer, kind Coll) checked {
 		red, err = o.on(t)
 	}
 	if err != nil {
-		return checked{err: err}
+		return collective.Args{Err: err}
 	}
 	// All of recv is written, but by Exscan at rank 0 nothing.
-	b := checkBuffersInto(send, recv, kind == CollExscan)
-	b.red = red
+	b := checkBuffersInto(send, recv, kind == coll.Exscan)
+	b.Red = red
 	return b
 }

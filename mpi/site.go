@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"github.com/weftstack/weft/mpi/internal/coll"
 	"github.com/weftstack/weft/mpi/internal/job"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 )
@@ -34,18 +33,4 @@ func (c *Comm) SiteOf(rank int) (string, error) {
 		return "", err
 	}
 	return c.comm.Peers[rank].Site, nil
-}
-
-// sites returns where the ranks are that messages on c go to, or nil if they are at one site. It is
-// the same on all ranks.
-func (c *Comm) sites() *coll.Sites {
-	s := c.coll.sites.Load()
-	if s == nil {
-		s = coll.NewSites(len(c.comm.Peers), func(rank int) string { return c.comm.Peers[rank].Site })
-		c.coll.sites.Store(s)
-	}
-	if len(s.Ranks) < 2 {
-		return nil
-	}
-	return s
 }

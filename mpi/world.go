@@ -75,6 +75,10 @@ func (w *World) openComm(c *Comm, to []int32, info Info) *Comm {
 		peers[i] = w.eng.Peer(r)
 	}
 	c.comm.Init(w.eng, peers, c, c.forget)
+	c.coll.P2P, c.coll.Pick = &c.comm, c.pickAlgorithm
+	if c.local != nil {
+		c.coll.Local = &c.local.coll
+	}
 	c.readHints()
 	c.comm.CheckMembers()
 	w.job.FT.Adopt(ftComm{c})

@@ -29,6 +29,12 @@ const (
 	Kinds // how many there are
 )
 
+// The operations without a choice.
+const (
+	Neighbor  Kind = 254
+	Alltoallw Kind = 255
+)
+
 var kindNames = [Kinds]string{
 	"barrier", "bcast", "reduce", "allreduce", "gather", "gatherv", "scatter", "scatterv", "allgather",
 	"allgatherv", "alltoall", "alltoallv", "reduce-scatter", "reduce-scatter-block", "scan", "exscan",
@@ -38,6 +44,12 @@ var kindNames = [Kinds]string{
 func (k Kind) String() string {
 	if k < Kinds {
 		return kindNames[k]
+	}
+	switch k {
+	case Neighbor:
+		return "neighbour collective"
+	case Alltoallw:
+		return "alltoallw"
 	}
 	return "collective " + strconv.Itoa(int(k))
 }

@@ -36,8 +36,11 @@ type Comm interface {
 	StartSendAwaited(b []byte, dst int) error
 }
 
-// ProcNull is the rank of no process.
-const ProcNull = -2
+// Special ranks.
+const (
+	ProcNull = -2 // of no process
+	Root     = -3 // as the root of an operation between two groups: the caller is it
+)
 
 // A Schedule is one collective operation on one rank: what an algorithm works on. Its creator has
 // checked the buffers.

@@ -1,4 +1,4 @@
-package mpi
+package collective
 
 import (
 	"github.com/weftstack/weft/mpi/internal/coll"
@@ -7,11 +7,6 @@ import (
 
 // What a collective sends and receives may not overlap. What counts is the data, not the memory from
 // its first byte to its last: blocks of both may interleave in one array.
-
-// overlap reports whether data of x is data of y too.
-func overlap(x, y datatype.Items) bool {
-	return datatype.Overlap([]datatype.Buffer{x.Described()}, []datatype.Buffer{y.Described()})
-}
 
 // blocks returns the blocks of a buffer.
 func blocks(b []byte, l *coll.Layout) []datatype.Buffer {

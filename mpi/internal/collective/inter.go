@@ -1,15 +1,17 @@
-package mpi
+package collective
 
 import (
 	"context"
 	"fmt"
 
+	"github.com/weftstack/weft/mpi/internal/coll"
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 	"github.com/weftstack/weft/mpi/internal/op"
 )
 
 // Collectives on intercommunicators (MPI-4.1, Section 6.2.2). Data goes from
 // one group to the other. Those with a root go one way: the root gives Root, the
-// other ranks of its group ProcNull, and those of the other group the rank of
+// other ranks of its group coll.ProcNull, and those of the other group the rank of
 // the root. Those without go both ways: what a rank gets comes from the ranks of
 // the remote group, so counts, displacements and blocks are theirs.
 //
@@ -21,24 +23,16 @@ import (
 
 // interHas are the collectives that intercommunicators have.
 var interHas = [...]bool{
-	CollBarrier: true, CollBcast: true, CollReduce: true, CollAllreduce: true,
-	CollGather: true, CollGatherv: true, CollScatter: true, CollScatterv: true,
-	CollAllgather: true, CollAllgatherv: true, CollAlltoall: true, CollAlltoallv: true,
-	CollReduceScatter: true, CollReduceScatterBlock: true,
-	collAlltoallw: true, collNeighbor: false,
-}
-
-// isRoot reports whether the caller is the root.
-func (c *Comm) isRoot(root int) bool {
-	if c.remote != nil {
-		return root == Root
-	}
-	return c.comm.Rank == root
+	coll.Barrier: true, coll.Bcast: true, coll.Reduce: true, coll.Allreduce: true,
+	coll.Gather: true, coll.Gatherv: true, coll.Scatter: true, coll.Scatterv: true,
+	coll.Allgather: true, coll.Allgatherv: true, coll.Alltoall: true, coll.Alltoallv: true,
+	coll.ReduceScatter: true, coll.ReduceScatterBlock: true,
+	coll.Alltoallw: true, coll.Neighbor: false,
 }
 
 // interRoot checks the root of a call on an intercommunicator.
-func (k *collective) interRoot(root int) error {
-	if root == Root || root == ProcNull {
+func (k *Call) interRoot(root int) error {
+	if root == coll.Root || root == coll.ProcNull {
 		k.Root = root
 		return nil
 	}
@@ -46,11 +40,11 @@ func (k *collective) interRoot(root int) error {
 }
 
 // run1 performs part, which was begun together with k.
-func (k *collective) run1(part *collective) error { return k.comm.tolerate(part.perform()) }
+func (k *Call) run1(part *Call) error { return k.comm.tolerate(part.perform()) }
 
 // parts lets k be made of parts on the local communicator and of what run does.
-func (k *collective) parts(run func(k *collective) error, parts ...*collective) *collective {
-	k.run = func(k *collective) error {
+func (k *Call) parts(run func(k *Call) error, parts ...*Call) *Call {
+	k.run = func(k *Call) error {
 		err := run(k)
 		for _, p := range parts {
 			p.release()
@@ -62,8 +56,8 @@ func (k *collective) parts(run func(k *collective) error, parts ...*collective) 
 
 // around makes k one part, then an exchange of rank 0 with that of the other
 // group, and then another part.
-func (k *collective) around(before *collective, send, recv []byte, after *collective) *collective {
-	return k.parts(func(k *collective) error {
+func (k *Call) around(before *Call, send, recv []byte, after *Call) *Call {
+	return k.parts(func(k *Call) error {
 		if err := k.run1(before); err != nil {
 			return err
 		}
@@ -76,17 +70,17 @@ func (k *collective) around(before *collective, send, recv []byte, after *collec
 	}, before, after)
 }
 
-func (c *Comm) interBarrier(ctx context.Context) (*collective, error) {
-	defer c.local.coll.take(ctx, 2)()
-	k, err := c.prepare(ctx, CollBarrier, checked{}, 0)
+func (c *Comm) interBarrier(ctx context.Context) (*Call, error) {
+	defer c.Local.take(ctx, 2)()
+	k, err := c.prepare(ctx, coll.Barrier, Args{}, 0)
 	if err != nil {
 		return nil, err
 	}
-	before, err := c.local.barrierCall(ctx)
+	before, err := c.Local.Barrier(ctx)
 	if err != nil {
 		return k.refuse(err)
 	}
-	after, err := c.local.barrierCall(ctx)
+	after, err := c.Local.Barrier(ctx)
 	if err != nil {
 		before.release()
 		return k.refuse(err)
@@ -94,28 +88,28 @@ func (c *Comm) interBarrier(ctx context.Context) (*collective, error) {
 	return k.around(before, nil, nil, after), nil
 }
 
-func (c *Comm) interBcast(ctx context.Context, b checked, root int) (*collective, error) {
-	defer c.local.coll.take(ctx, 1)()
-	k, err := c.prepare(ctx, CollBcast, b, len(b.recv))
+func (c *Comm) interBcast(ctx context.Context, b Args, root int) (*Call, error) {
+	defer c.Local.take(ctx, 1)()
+	k, err := c.prepare(ctx, coll.Bcast, b, len(b.Recv))
 	if err != nil {
 		return nil, err
 	}
 	if err := k.interRoot(root); err != nil {
 		return k.refuse(err)
 	}
-	to := c.local.comm.Peers
+	to := c.Local.P2P.Peers
 	switch root {
-	case ProcNull:
-		k.run = func(*collective) error { return nil }
+	case coll.ProcNull:
+		k.run = func(*Call) error { return nil }
 		return k, nil
-	case Root:
-		to = c.comm.Peers
+	case coll.Root:
+		to = c.P2P.Peers
 	}
 	if c.sitesApart() && len(to) > 1 {
 		return c.interBcastSites(ctx, k)
 	}
-	k.run = func(k *collective) error {
-		if k.Root == Root {
+	k.run = func(k *Call) error {
+		if k.Root == coll.Root {
 			for r := range k.Size {
 				if err := k.StartSend(k.RecvBuf, r); err != nil {
 					return err
@@ -130,8 +124,8 @@ func (c *Comm) interBcast(ctx context.Context, b checked, root int) (*collective
 
 // interGather prepares Gather, Gatherv, Scatter and Scatterv.
 func (c *Comm) interGather(
-	ctx context.Context, kind Coll, b checked, counts, displs []int, root int,
-) (*collective, error) {
+	ctx context.Context, kind coll.Kind, b Args, counts, displs []int, root int,
+) (*Call, error) {
 	k, err := c.prepare(ctx, kind, b, 0)
 	if err != nil {
 		return nil, err
@@ -139,13 +133,13 @@ func (c *Comm) interGather(
 	if err := k.interRoot(root); err != nil {
 		return k.refuse(err)
 	}
-	gathers := kind == CollGather || kind == CollGatherv
-	if root == Root {
+	gathers := kind == coll.Gather || kind == coll.Gatherv
+	if root == coll.Root {
 		all, v, mem := &k.RecvBuf, &k.RecvLayout, &k.recvMem
 		if !gathers {
 			all, v, mem = &k.SendBuf, &k.SendLayout, &k.sendMem
 		}
-		if kind == CollGatherv || kind == CollScatterv {
+		if kind == coll.Gatherv || kind == coll.Scatterv {
 			if *v, err = k.layout(mem, counts, displs, len(*all)); err != nil {
 				return k.refuse(err)
 			}
@@ -153,13 +147,13 @@ func (c *Comm) interGather(
 			return k.refuse(wrongLength("the root's buffer", len(*all), k.Block*k.Size))
 		}
 	}
-	k.run = func(k *collective) error {
+	k.run = func(k *Call) error {
 		switch {
-		case k.Root == ProcNull:
+		case k.Root == coll.ProcNull:
 			return nil
-		case k.Root != Root && gathers:
+		case k.Root != coll.Root && gathers:
 			return k.Send(k.SendBuf, k.Root)
-		case k.Root != Root:
+		case k.Root != coll.Root:
 			return k.Recv(k.RecvBuf, k.Root)
 		case gathers:
 			return k.each(k.StartRecv, k.RecvBlock)
@@ -170,7 +164,7 @@ func (c *Comm) interGather(
 }
 
 // each starts sending or receiving the block of every remote rank and waits.
-func (k *collective) each(start func(b []byte, r int) error, block func(r int) []byte) error {
+func (k *Call) each(start func(b []byte, r int) error, block func(r int) []byte) error {
 	for r := range k.Size {
 		if err := start(block(r), r); err != nil {
 			return err
@@ -180,7 +174,7 @@ func (k *collective) each(start func(b []byte, r int) error, block func(r int) [
 }
 
 // betweenGroups exchanges all blocks with all remote ranks.
-func betweenGroups(k *collective) error {
+func betweenGroups(k *Call) error {
 	for r := range k.Size {
 		if err := k.StartRecv(k.RecvBlock(r), r); err != nil {
 			return err
@@ -189,22 +183,22 @@ func betweenGroups(k *collective) error {
 	return k.each(k.StartSend, k.SendBlock)
 }
 
-func (c *Comm) interAllgather(ctx context.Context, kind Coll, b checked, counts, displs []int) (*collective, error) {
-	defer c.local.coll.take(ctx, 2)()
+func (c *Comm) interAllgather(ctx context.Context, kind coll.Kind, b Args, counts, displs []int) (*Call, error) {
+	defer c.Local.take(ctx, 2)()
 	k, err := c.prepare(ctx, kind, b, 0)
 	if err != nil {
 		return nil, err
 	}
-	if kind == CollAllgatherv {
+	if kind == coll.Allgatherv {
 		if k.RecvLayout, err = k.layout(&k.recvMem, counts, displs, len(k.RecvBuf)); err != nil {
 			return k.refuse(err)
 		}
 	} else if k.Block = len(k.RecvBuf) / k.Size; k.Block*k.Size != len(k.RecvBuf) || k.Block%k.Elem != 0 {
 		return k.refuse(wrongLength("recv", len(k.RecvBuf), k.Block*k.Size))
-	} else if c.sitesApart() && len(c.group)+len(c.remote) > 2 {
+	} else if c.sitesApart() && c.Size()+len(c.P2P.Peers) > 2 {
 		return c.interAllgatherSites(ctx, k)
 	}
-	k.run = func(k *collective) error {
+	k.run = func(k *Call) error {
 		for r := range k.Size {
 			if err := k.StartRecv(k.RecvBlock(r), r); err != nil {
 				return err
@@ -216,14 +210,14 @@ func (c *Comm) interAllgather(ctx context.Context, kind Coll, b checked, counts,
 }
 
 // interAlltoall lets the groups send blocks of different lengths.
-func (c *Comm) interAlltoall(ctx context.Context, b checked) (*collective, error) {
-	k, err := c.prepare(ctx, CollAlltoall, b, 0)
+func (c *Comm) interAlltoall(ctx context.Context, b Args) (*Call, error) {
+	k, err := c.prepare(ctx, coll.Alltoall, b, 0)
 	if err != nil {
 		return nil, err
 	}
 	out, in := len(k.SendBuf)/k.Size, len(k.RecvBuf)/k.Size
 	if out*k.Size != len(k.SendBuf) || in*k.Size != len(k.RecvBuf) || out%k.Elem != 0 || in%k.Elem != 0 {
-		return k.refuse(fmt.Errorf("%w: %d and %d bytes for %d ranks", ErrCount, len(k.SendBuf), len(k.RecvBuf), k.Size))
+		return k.refuse(fmt.Errorf("%w: %d and %d bytes for %d ranks", mpierr.ErrCount, len(k.SendBuf), len(k.RecvBuf), k.Size))
 	}
 	k.SendLayout, k.RecvLayout = k.sendMem.SetEven(k.Size, out), k.recvMem.SetEven(k.Size, in)
 	k.run = betweenGroups
@@ -231,38 +225,38 @@ func (c *Comm) interAlltoall(ctx context.Context, b checked) (*collective, error
 }
 
 // interReduce prepares Reduce and Allreduce.
-func (c *Comm) interReduce(ctx context.Context, kind Coll, b checked, red op.Reducer, root int) (*collective, error) {
+func (c *Comm) interReduce(ctx context.Context, kind coll.Kind, b Args, red op.Reducer, root int) (*Call, error) {
 	parts := uint32(1)
-	if kind == CollAllreduce {
+	if kind == coll.Allreduce {
 		parts = 2
 	}
-	defer c.local.coll.take(ctx, parts)()
-	k, err := c.prepare(ctx, kind, b, len(b.send))
+	defer c.Local.take(ctx, parts)()
+	k, err := c.prepare(ctx, kind, b, len(b.Send))
 	if err != nil {
 		return nil, err
 	}
 	if red == nil {
-		return k.refuse(ErrOp)
+		return k.refuse(mpierr.ErrOp)
 	}
-	if kind == CollAllreduce {
+	if kind == coll.Allreduce {
 		return c.interAllreduce(ctx, k, red)
 	}
 	if err := k.interRoot(root); err != nil {
 		return k.refuse(err)
 	}
 	switch root {
-	case ProcNull:
-		k.run = func(*collective) error { return nil }
+	case coll.ProcNull:
+		k.run = func(*Call) error { return nil }
 		return k, nil
-	case Root:
-		k.run = func(k *collective) error { return k.Recv(k.RecvBuf, 0) }
+	case coll.Root:
+		k.run = func(k *Call) error { return k.Recv(k.RecvBuf, 0) }
 		return k, nil
 	}
 	part, sum, err := c.reduceGroup(ctx, k, red)
 	if err != nil {
 		return k.refuse(err)
 	}
-	return k.parts(func(k *collective) error {
+	return k.parts(func(k *Call) error {
 		if err := k.run1(part); err != nil || k.Rank != 0 {
 			return err
 		}
@@ -273,17 +267,17 @@ func (c *Comm) interReduce(ctx context.Context, kind Coll, b checked, red op.Red
 // reduceGroup prepares the reduction of the send buffers of the local group to
 // its rank 0, which finds the result in sum.
 func (c *Comm) reduceGroup(
-	ctx context.Context, k *collective, red op.Reducer,
-) (part *collective, sum []byte, err error) {
-	if c.comm.Rank == 0 {
+	ctx context.Context, k *Call, red op.Reducer,
+) (part *Call, sum []byte, err error) {
+	if c.P2P.Rank == 0 {
 		sum = k.Scratch(len(k.SendBuf))
 	}
-	part, err = c.local.reduceCall(ctx, CollReduce,
-		checked{send: k.SendBuf, recv: sum, elem: k.Elem, sig: k.comm.slot.Sig()}, red, 0)
+	part, err = c.Local.Reduce(ctx, coll.Reduce,
+		Args{Send: k.SendBuf, Recv: sum, Elem: k.Elem, Sig: k.comm.slot.Sig()}, red, 0)
 	return part, sum, err
 }
 
-func (c *Comm) interAllreduce(ctx context.Context, k *collective, red op.Reducer) (*collective, error) {
+func (c *Comm) interAllreduce(ctx context.Context, k *Call, red op.Reducer) (*Call, error) {
 	if len(k.RecvBuf) != len(k.SendBuf) {
 		return k.refuse(wrongLength("recv", len(k.RecvBuf), len(k.SendBuf)))
 	}
@@ -291,7 +285,7 @@ func (c *Comm) interAllreduce(ctx context.Context, k *collective, red op.Reducer
 	if err != nil {
 		return k.refuse(err)
 	}
-	spread, err := c.local.bcastCall(ctx, checked{recv: k.RecvBuf, elem: k.Elem, sig: k.comm.slot.Sig()}, 0)
+	spread, err := c.Local.Bcast(ctx, Args{Recv: k.RecvBuf, Elem: k.Elem, Sig: k.comm.slot.Sig()}, 0)
 	if err != nil {
 		part.release()
 		return k.refuse(err)
@@ -304,18 +298,18 @@ func (c *Comm) interAllreduce(ctx context.Context, k *collective, red op.Reducer
 // what comes from the other is scattered in it. Both groups reduce as many
 // elements.
 func (c *Comm) interReduceScatter(
-	ctx context.Context, kind Coll, b checked, counts []int, red op.Reducer,
-) (*collective, error) {
-	defer c.local.coll.take(ctx, 2)()
-	k, err := c.prepare(ctx, kind, b, len(b.send))
+	ctx context.Context, kind coll.Kind, b Args, counts []int, red op.Reducer,
+) (*Call, error) {
+	defer c.Local.take(ctx, 2)()
+	k, err := c.prepare(ctx, kind, b, len(b.Send))
 	if err != nil {
 		return nil, err
 	}
 	if red == nil {
-		return k.refuse(ErrOp)
+		return k.refuse(mpierr.ErrOp)
 	}
-	if kind == CollReduceScatterBlock {
-		counts = make([]int, len(c.group))
+	if kind == coll.ReduceScatterBlock {
+		counts = make([]int, c.Size())
 		for i := range counts {
 			counts[i] = len(k.RecvBuf) / k.Elem
 		}
@@ -328,11 +322,11 @@ func (c *Comm) interReduceScatter(
 		return k.refuse(err)
 	}
 	var other []byte
-	if c.comm.Rank == 0 {
+	if c.P2P.Rank == 0 {
 		other = k.Scratch(len(k.SendBuf))
 	}
-	deal, err := c.local.gathervCall(ctx, CollScatterv,
-		checked{send: other, recv: k.RecvBuf, elem: k.Elem, sig: k.comm.slot.Sig()}, counts, nil, 0)
+	deal, err := c.Local.Gatherv(ctx, coll.Scatterv,
+		Args{Send: other, Recv: k.RecvBuf, Elem: k.Elem, Sig: k.comm.slot.Sig()}, counts, nil, 0)
 	if err != nil {
 		part.release()
 		return k.refuse(err)
