@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -156,7 +157,11 @@ func (j *job) run(ctx context.Context, signals <-chan os.Signal) (int, error) {
 func (j *job) startAll(ctx context.Context, g *group) error {
 	for rank := range g.n {
 		if err := j.start(ctx, g, rank); err != nil {
-			return fmt.Errorf("starting %s: %w", &proc{g: g, rank: rank}, err)
+			err = fmt.Errorf("starting %s: %w", &proc{g: g, rank: rank}, err)
+			if g.programs != nil && strings.Contains(err.Error(), "exec format error") {
+				err = fmt.Errorf("%w: %s", err, formatHint(g.programs[rank].path))
+			}
+			return err
 		}
 	}
 	return nil

@@ -266,6 +266,7 @@ func run(o runOptions, s *siteJob) (int, error) {
 	if err != nil {
 		return cli.ExitFail, err
 	}
+	warnOfForeign(os.Stderr, programs)
 	if o.transport != "" {
 		o.env = append(o.env, "WEFT_TRANSPORT="+o.transport)
 	}
