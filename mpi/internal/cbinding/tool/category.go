@@ -17,11 +17,12 @@ type category struct {
 
 // categories lists them: the first holds the others.
 var categories = func() []*category {
-	all := &category{name: "weft", desc: "all variables of the library", categories: []int{1, 2, 3, 4}}
+	all := &category{name: "weft", desc: "all variables of the library", categories: []int{1, 2, 3, 4, 5}}
 	messages := &category{name: "weft_p2p", desc: "point-to-point messages"}
 	collectives := &category{name: "weft_coll", desc: "collective operations"}
 	memory := &category{name: "weft_rma", desc: "windows, files and memory of other ranks"}
 	transport := &category{name: "weft_transport", desc: "what carries messages, and how ranks wait for it"}
+	process := &category{name: "weft_process", desc: "the library in the process"}
 	for i, v := range cvars {
 		c := transport
 		switch v.name {
@@ -41,10 +42,12 @@ var categories = func() []*category {
 			c = memory
 		case "weft_internal", "weft_relayed", "weft_spin_cost", "weft_park_cost":
 			c = transport
+		case "weft_allocations":
+			c = process
 		}
 		c.pvars = append(c.pvars, i)
 	}
-	return []*category{all, messages, collectives, memory, transport}
+	return []*category{all, messages, collectives, memory, transport, process}
 }()
 
 // TCategoryGetNum is MPI_T_category_get_num.

@@ -19,7 +19,7 @@ func (v *pvar) counts() bool {
 	return v.class == abi.TPvarClassCounter || v.class == abi.TPvarClassAggregate
 }
 
-var pvars = append(trafficPvars(), []*pvar{
+var pvars = append(append(trafficPvars(), memoryPvars()...), []*pvar{
 	{"weft_posted_receives", "receives that wait for a message", abi.TPvarClassLevel,
 		func(s *mpi.Stats) int { return s.Posted }},
 	{"weft_unexpected_messages", "messages that wait for a receive", abi.TPvarClassLevel,
