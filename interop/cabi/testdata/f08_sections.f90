@@ -2,7 +2,8 @@
 program f08_sections
     use mpi_f08
     implicit none
-    integer :: rank, size, left, right, i, j, k, n, ierr, class
+    integer :: rank, size, left, right, i, j, k, n, ierr, class, length
+    character(len=MPI_MAX_ERROR_STRING) :: text
     integer :: a(10), b(10), m(6, 7)
     integer, asynchronous :: flat(12), cube(4, 5, 6)
     real(8) :: x(8), y(8)
@@ -84,10 +85,12 @@ program f08_sections
     call MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN)
     call MPI_Iallreduce(a(1:9:2), b(1:5), 5, MPI_INTEGER, MPI_SUM, comm, requests(1), ierr)
     call MPI_Error_class(ierr, class)
-    call check(class == MPI_ERR_BUFFER, "nonblocking reduction of a section")
+    call check(class == MPI_ERR_BUFFER .and. ierr == MPI_ERR_BUFFER, "nonblocking reduction of a section")
+    call MPI_Error_string(ierr, text, length)
+    call check(index(text(1:length), "MPI_Iallreduce: a choice buffer") > 0, "its text")
     call MPI_Isend(a(1:10:2), 1, pairs, 0, 1, comm, requests(1), ierr)
     call MPI_Error_class(ierr, class)
-    call check(class == MPI_ERR_TYPE, "nonblocking with gaps in the datatype too")
+    call check(class == MPI_ERR_TYPE .and. ierr == MPI_ERR_TYPE, "nonblocking with gaps in the datatype too")
     call MPI_Send(a(1:9:2), 6, MPI_INTEGER, 0, 1, comm, ierr)
     call MPI_Error_class(ierr, class)
     call check(class == MPI_ERR_TYPE, "more than the section has")

@@ -124,6 +124,21 @@ func (o *Object) raise(proc string, err error) int {
 	return o.Errhandler().Call(o, code, message)
 }
 
+// Called gives a code that the program calls the error handler of o with to it. If it is a code that
+// the program has added, its text is the message, which MPI_Error_string then has for the class.
+func (o *Object) Called(proc string, code int) {
+	message := proc + ": called by the program with " + CodeText(code)
+	if class, ok := ClassOf(code); ok && class != code && ClassText(code) != "" {
+		message = ClassText(code)
+		if class < len(classTexts) {
+			lastMessages.Lock()
+			lastMessages.text[class] = message
+			lastMessages.Unlock()
+		}
+	}
+	o.Errhandler().Call(o, code, message)
+}
+
 // Errhandler returns the handler of o.
 func (o *Object) Errhandler() *Errhandler {
 	if h := o.Handler.Load(); h != nil {

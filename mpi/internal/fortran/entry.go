@@ -89,14 +89,14 @@ func (e *entry) raise() string {
 		switch {
 		case q.Direction != "in" || q.Array != "":
 		case q.Kind == "COMMUNICATOR":
-			return fmt.Sprintf("weft_raise_comm(TO_C(MPI_Comm, *%s), e)", q.Name)
+			return fmt.Sprintf("weft_raise_comm(TO_C(MPI_Comm, *%s), e, %q)", q.Name, e.Name)
 		case q.Kind == "WINDOW":
-			return fmt.Sprintf("weft_raise_win(TO_C(MPI_Win, *%s), e)", q.Name)
+			return fmt.Sprintf("weft_raise_win(TO_C(MPI_Win, *%s), e, %q)", q.Name, e.Name)
 		case q.Kind == "FILE":
-			return fmt.Sprintf("weft_raise_file(TO_C(MPI_File, *%s), e)", q.Name)
+			return fmt.Sprintf("weft_raise_file(TO_C(MPI_File, *%s), e, %q)", q.Name, e.Name)
 		}
 	}
-	return "weft_raise_comm(MPI_COMM_SELF, e)"
+	return fmt.Sprintf("weft_raise_comm(MPI_COMM_SELF, e, %q)", e.Name)
 }
 
 // pass passes an argument that Fortran and C have alike.

@@ -59,7 +59,7 @@ func callErrhandler(proc string, what cbinding.ObjectKind, object abi.Handle, co
 	if err != nil {
 		return cbinding.Fail(proc, err)
 	}
-	o.Errhandler().Call(o, code, proc+": called by the program with "+cbinding.CodeText(code))
+	o.Called(proc, code)
 	return 0
 }
 

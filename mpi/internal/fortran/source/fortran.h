@@ -89,11 +89,11 @@ char *weft_word(const char *s, size_t len);
 /* weft_pad copies a string of C to a CHARACTER: what fits, then blanks. */
 void weft_pad(char *to, size_t len, const char *from);
 
-/* Calls of the error handler of an object, for an error that an entry point finds.
- * They return the code. */
-int weft_raise_comm(MPI_Comm comm, int code);
-int weft_raise_win(MPI_Win win, int code);
-int weft_raise_file(MPI_File file, int code);
+/* Calls of the error handler of an object, for an error that the entry point of a procedure
+ * finds. They return the class of the code. */
+int weft_raise_comm(MPI_Comm comm, int code, const char *procedure);
+int weft_raise_win(MPI_Win win, int code, const char *procedure);
+int weft_raise_file(MPI_File file, int code, const char *procedure);
 
 /* weft_count_from_one adds one to each of n indices. */
 static inline void weft_count_from_one(int *index, int n) {

@@ -1,5 +1,6 @@
 /* Special variables, handles and strings of Fortran. */
 #include "fortran.h"
+#include <stdio.h>
 
 /* Fortran aligns common blocks to 16 bytes. */
 #define SPECIAL __attribute__((aligned(16)))
@@ -106,17 +107,35 @@ void weft_pad(char *to, size_t len, const char *from) {
     memset(to + n, ' ', len - n);
 }
 
-int weft_raise_comm(MPI_Comm comm, int code) {
+/* named puts the name of a procedure in front of the text of a code of this library, in place of
+ * the last one, and returns the class. */
+static int named(int code, const char *procedure) {
+    char text[MPI_MAX_ERROR_STRING], with[2 * MPI_MAX_ERROR_STRING];
+    int class, length;
+    if (PMPI_Error_class(code, &class) != MPI_SUCCESS || class == code ||
+        PMPI_Error_string(code, text, &length) != MPI_SUCCESS)
+        return code;
+    const char *rest = strstr(text, "a choice buffer");
+    snprintf(with, sizeof(with), "%s: %s", procedure, rest != NULL ? rest : text);
+    with[MPI_MAX_ERROR_STRING - 1] = 0;
+    PMPI_Add_error_string(code, with);
+    return class;
+}
+
+int weft_raise_comm(MPI_Comm comm, int code, const char *procedure) {
+    int class = named(code, procedure);
     PMPI_Comm_call_errhandler(comm, code);
-    return code;
+    return class;
 }
 
-int weft_raise_win(MPI_Win win, int code) {
+int weft_raise_win(MPI_Win win, int code, const char *procedure) {
+    int class = named(code, procedure);
     PMPI_Win_call_errhandler(win, code);
-    return code;
+    return class;
 }
 
-int weft_raise_file(MPI_File file, int code) {
+int weft_raise_file(MPI_File file, int code, const char *procedure) {
+    int class = named(code, procedure);
     PMPI_File_call_errhandler(file, code);
-    return code;
+    return class;
 }
