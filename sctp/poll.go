@@ -12,7 +12,7 @@ import (
 // loop before it parks; [Wait.Poll] is that loop, for as long as it pays. Where sockets cannot
 // be polled, see [Transport.CanPoll], Poll reports false.
 func (t *Transport) Poll() bool {
-	t.suppression.replaceReader(t)
+	t.suppression.begin(t)
 	return t.pass()
 }
 
@@ -70,6 +70,14 @@ const DefaultBusyPoll = 50 * time.Microsecond
 func (t *Transport) SetBusyRead(limit time.Duration) {
 	t.server.SetLimit(limit)
 }
+
+// SetPollLease sets for how long the goroutines that read the sockets stay asleep after the last
+// [Transport.Poll]: what comes then is received by the next one, or after the lease, twice that at the most.
+// By default polls put them to sleep only if they are frequent, and the lease is 200 µs, and grows while
+// polling lasts. A longer one suits processes that outnumber the processors, where a reader takes
+// the processor from one that computes. It may be called at any time; 0, and what is shorter than the
+// default, restores it.
+func (t *Transport) SetPollLease(d time.Duration) { t.suppression.setShortest(d) }
 
 // A Wait is a wait for something that an upcall will do. It begins with adaptive spinning:
 // the waiting goroutine polls the sockets itself where that has made waits shorter.

@@ -186,6 +186,47 @@ func TestSteadyPolling(t *testing.T) {
 	})
 }
 
+// With a lease the first poll puts the readers to sleep, until it has ended, unless a goroutine is parked
+// that waits for what comes.
+func TestPollLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := &Transport{epoch: time.Now()}
+		tr.demux.init()
+		tr.timers.Init(tr.now, func([]*Association) {})
+		c := &coming{}
+		tr.set.Store(newSocketSet([]*socket{newSocket(tr, c)}))
+		const lease = 3 * maxTick
+		asleep := func(want bool, when string) {
+			t.Helper()
+			if synctest.Wait(); c.quiet.Load() != want {
+				t.Errorf("%s: the readers sleep: %v", when, !want)
+			}
+		}
+		tr.Poll()
+		asleep(false, "after a poll without a lease")
+		tr.SetPollLease(lease)
+		for range 3 {
+			tr.Poll()
+			asleep(true, "after a poll")
+			time.Sleep(lease - time.Nanosecond)
+			asleep(true, "before the end of the lease")
+			tr.Poll()
+			time.Sleep(lease)
+			asleep(true, "polls go on")
+			time.Sleep(lease)
+			asleep(false, "two leases after the last poll")
+		}
+		tr.leader.parked.Store(1)
+		tr.Poll()
+		asleep(false, "after a poll while a goroutine is parked")
+		tr.leader.parked.Store(0)
+		tr.SetPollLease(0)
+		tr.Poll()
+		asleep(false, "after a poll without a lease again")
+		tr.suppression.stop(tr)
+	})
+}
+
 // What reads memory here, or an upcall answers, is served without a wake-up of the
 // reader each time.
 func TestReaderLingers(t *testing.T) {

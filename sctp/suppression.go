@@ -47,6 +47,8 @@ type suppression struct {
 	timer    *time.Timer   // guarded by mu
 	since    clock.Time    // when polling began; guarded by mu
 	interval time.Duration // between ticks; guarded by mu. Above minTick the timer queue has slack
+	shortest time.Duration // the least interval, if above minTick; guarded by mu
+	prompt   atomic.Bool   // the first poll turns it on, because shortest is above minTick
 	closed   bool          // the transport was closed; guarded by mu
 }
 
@@ -123,6 +125,7 @@ func (p *suppression) apply(t *Transport, on bool) {
 	for _, s := range t.sockets().list {
 		done = s.conn.Polled(on) && done
 	}
+	p.resetTicks(t)
 	switch {
 	case !on && !done: // a socket refused: the next tick reads, and tries again
 		p.on.Store(true)
@@ -130,17 +133,33 @@ func (p *suppression) apply(t *Transport, on bool) {
 	case !on:
 		p.timer.Stop()
 	case p.timer == nil:
-		p.timer = time.AfterFunc(minTick, func() { p.tick(t) })
+		p.timer = time.AfterFunc(p.interval, func() { p.tick(t) })
 	default:
-		p.timer.Reset(minTick)
+		p.timer.Reset(p.interval)
 	}
-	p.resetTicks(t)
 }
 
 // resetTicks makes the interval the shortest one again. mu is held.
 func (p *suppression) resetTicks(t *Transport) {
-	p.seen, p.since, p.interval = p.polls.Load(), t.now(), minTick
+	p.seen, p.since, p.interval = p.polls.Load(), t.now(), max(p.shortest, minTick)
 	t.timers.SetSlack(0)
+}
+
+// setShortest sets the least interval between ticks.
+func (p *suppression) setShortest(d time.Duration) {
+	p.mu.Lock()
+	p.shortest = d
+	p.prompt.Store(d > minTick)
+	p.mu.Unlock()
+}
+
+// begin is called by a goroutine that polls, before its pass. Where the interval between ticks is long the
+// first poll turns suppression on, unless goroutines are parked that want what comes soon.
+func (p *suppression) begin(t *Transport) {
+	p.replaceReader(t)
+	if p.prompt.Load() && !p.on.Load() && t.leader.parked.Load() == 0 && t.sockets().canPoll {
+		p.set(t, true)
+	}
 }
 
 // restartTicks is resetTicks for a caller without mu, and restarts the timer.
@@ -149,9 +168,9 @@ func (p *suppression) restartTicks(t *Transport) {
 		return
 	}
 	p.mu.Lock()
-	if p.interval > minTick && !p.closed {
+	if p.interval > max(p.shortest, minTick) && !p.closed {
 		p.resetTicks(t)
-		p.timer.Reset(minTick)
+		p.timer.Reset(p.interval)
 	}
 	p.mu.Unlock()
 }
@@ -165,7 +184,7 @@ func (p *suppression) schedule(t *Transport, n uint32) {
 	}
 	p.seen += n
 	lasted := time.Duration(t.now() - p.since)
-	p.interval = min(max(lasted/tickShare, minTick), maxTick)
+	p.interval = max(min(max(lasted/tickShare, minTick), maxTick), p.shortest)
 	if p.interval > minTick {
 		t.timers.SetSlack(clock.Time(p.interval))
 	}
