@@ -159,6 +159,7 @@ func build(ctx context.Context, o Options, library string) error {
 		"-pgo="+filepath.Join(o.Source, "cmd/weft/default.pgo"), // the hot paths are those of the command
 		// A signal that preempts goroutines would interrupt system calls of the program (EINTR).
 		"-ldflags", "-X runtime.godebugDefault=asyncpreemptoff=1 '-extldflags=-Wl,-soname,"+Library+
+			" -Wl,--wrap=pthread_create"+ // monitor.c
 			" -Wl,--version-script="+filepath.Join(o.Source, "mpi/libmpi_abi/symbols.map")+"'",
 		"-o", partial, "./mpi/libmpi_abi")
 	cmd.Dir = o.Source
