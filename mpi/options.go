@@ -110,8 +110,8 @@ func WithUnexpected(bytes int) Option {
 
 // WithSpin bounds how long a waiting goroutine polls the transport without a result before it
 // parks; 0 makes it park at once. The default is 5 ms. If there are more ranks on this host than
-// processors that they may run on, it is 1 ms if all ranks share memory, with the processor yielded
-// to other processes after each poll, and otherwise 0.
+// processors that they may run on, the processor is yielded to other processes after each poll; ranks of one
+// process, by [RunLocal], do so if they all share memory, and otherwise park at once.
 func WithSpin(d time.Duration) Option {
 	return func(o *options) error {
 		if d < 0 {

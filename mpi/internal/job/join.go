@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"time"
 
 	"github.com/weftstack/weft/mpi/internal/cpuset"
 	"github.com/weftstack/weft/mpi/internal/hashid"
@@ -50,19 +51,15 @@ func (j *Job) Join(ctx context.Context, t Transport, up func()) error {
 		}
 		addrs[r] = c.Addr
 	}
-	j.setSpin(cpuset.Crowded(own.CPUs, local, runtime.GOMAXPROCS(0)), t)
+	crowded := cpuset.Crowded(own.CPUs, local, runtime.GOMAXPROCS(0))
+	j.setSpin(crowded, t)
 	if err := t.Connect(ctx, addrs, []byte(key)); err != nil {
 		return err
 	}
 	if j.Shared != nil {
 		j.Shared.Connect(j.Engine, memory)
 		if j.Shared.All(j.Size()) && j.Options.Spin == SpinAuto {
-			if j.Engine.Progress.Choose.Max() == 0 {
-				j.Shared.SetCrowded()
-				j.Engine.Progress.SpinAlways(p2p.CrowdedSpin, true)
-			} else {
-				j.Engine.Progress.SpinAlways(p2p.DefaultSpin, false)
-			}
+			j.spinAlways(crowded)
 		}
 	}
 	go j.FT.run()
@@ -108,17 +105,22 @@ func (j *Job) readCard(ctx context.Context, rank int, own *businessCard) (busine
 	return c, nil
 }
 
-// setSpin decides how long waiting goroutines poll: not at all if that would take the processor
-// from a rank that has work, as when there are more ranks than processors.
+// setSpin decides how long waiting goroutines poll, and whether they yield the processor to other
+// processes meanwhile, as when there are more ranks than processors. Ranks of one process that outnumber its
+// processors do not poll: goroutines would wait for them.
 func (j *Job) setSpin(crowded bool, t Transport) {
 	spin := j.Options.Spin
+	yields, lease := spin == SpinAuto && crowded && !j.Options.Local, time.Duration(0)
+	if yields {
+		lease = shm.CrowdedLease
+	}
 	if spin == SpinAuto {
 		spin = p2p.DefaultSpin
 		if crowded {
 			spin = 0
 		}
 	}
-	poll, park := t.Polling(spin > 0)
+	poll, park := t.Polling(spin > 0, lease)
 	if b := j.Engine.Bulk; b != nil && poll != nil {
 		base := poll
 		poll = func() bool {
@@ -132,7 +134,23 @@ func (j *Job) setSpin(crowded bool, t Transport) {
 	}
 	j.Engine.Progress.BacksOff = j.Shared == nil // which backs off itself
 	j.Engine.Progress.Init(poll, spin)
+	if yields && poll != nil {
+		j.spinAlways(true)
+	}
 	j.Engine.Waiters.Make = park
+}
+
+// spinAlways makes all waits poll, and yield the processor after each poll if crowded is true. No goroutine
+// waits yet.
+func (j *Job) spinAlways(crowded bool) {
+	if !crowded {
+		j.Engine.Progress.SpinAlways(p2p.DefaultSpin, false)
+		return
+	}
+	j.Engine.Progress.SpinAlways(p2p.CrowdedSpin, true)
+	if j.Shared != nil {
+		j.Shared.SetCrowded()
+	}
 }
 
 // recordJoined logs that the links to all ranks are up.

@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 	"github.com/weftstack/weft/mpi/internal/transport"
@@ -20,8 +21,9 @@ type Transport interface {
 	Listen() error
 	connectRemote(ctx context.Context, m *linkSetup, number int) error
 	// Polling returns how the transport is polled, see progress, and how goroutines
-	// wait for it, see WaiterPool; both may be nil.
-	Polling(spins bool) (poll func() bool, park func() transport.Parker)
+	// wait for it, see WaiterPool; both may be nil. Where goroutines poll often, no other ones are
+	// woken to receive until lease after the last poll; 0 is the default of the transport.
+	Polling(spins bool, lease time.Duration) (poll func() bool, park func() transport.Parker)
 	// Close releases everything. Links still up are aborted.
 	Close() error
 }

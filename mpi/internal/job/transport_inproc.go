@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 	"github.com/weftstack/weft/mpi/internal/transport"
@@ -61,7 +62,9 @@ func (t *inprocTransport) connectRemote(_ context.Context, m *linkSetup, number 
 	return nil
 }
 
-func (t *inprocTransport) Polling(bool) (func() bool, func() transport.Parker) { return nil, nil }
+func (t *inprocTransport) Polling(bool, time.Duration) (func() bool, func() transport.Parker) {
+	return nil, nil
+}
 
 // Connect implements Transport: the last rank to come links all of them.
 func (t *inprocTransport) Connect(ctx context.Context, addrs []string, key []byte) error {

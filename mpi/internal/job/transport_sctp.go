@@ -92,10 +92,11 @@ func (t *sctpTransport) Addr() string {
 }
 
 // Polling implements Transport.
-func (t *sctpTransport) Polling(spins bool) (func() bool, func() transport.Parker) {
+func (t *sctpTransport) Polling(spins bool, lease time.Duration) (func() bool, func() transport.Parker) {
 	if spins {
 		t.udp.SetBusyRead(sctp.DefaultBusyPoll)
 	}
+	t.udp.SetPollLease(lease)
 	return t.udp.Poll, func() transport.Parker { return t.udp.NewWaiter() }
 }
 
@@ -241,7 +242,7 @@ func (t *sctpTransport) Connect(ctx context.Context, addrs []string, key []byte)
 	for rank, p := range t.job.Engine.Peers {
 		if rank != t.job.Rank() && addrs[rank] != "" {
 			p.Link = t.links[rank]
-			p.Coalesces = p2p.CanCoalesce()
+			p.Coalesces = t.job.Engine.CanCoalesce()
 		}
 	}
 	return nil

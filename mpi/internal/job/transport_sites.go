@@ -120,7 +120,7 @@ func (t *sitesTransport) Connect(ctx context.Context, addrs []string, key []byte
 	}
 	for rank := range far {
 		t.job.Engine.Peers[rank].Link = t.station.Link(rank)
-		t.job.Engine.Peers[rank].Coalesces = p2p.CanCoalesce()
+		t.job.Engine.Peers[rank].Coalesces = t.job.Engine.CanCoalesce()
 	}
 	return nil
 }

@@ -50,7 +50,9 @@ func newTCPTransport(j *Job) (Transport, error) {
 
 func (t *tcpTransport) Addr() string { return t.ln.Addr().String() }
 
-func (t *tcpTransport) Polling(bool) (func() bool, func() transport.Parker) { return t.poll, nil }
+func (t *tcpTransport) Polling(bool, time.Duration) (func() bool, func() transport.Parker) {
+	return t.poll, nil
+}
 
 // pollLinks is how many connections one poll reads from: each takes a system call.
 const pollLinks = 4
@@ -142,7 +144,7 @@ func (t *tcpTransport) Connect(ctx context.Context, addrs []string, key []byte) 
 	for peer, l := range links {
 		if l != nil {
 			t.job.Engine.Peers[peer].Link = l
-			t.job.Engine.Peers[peer].Coalesces = p2p.CanCoalesce()
+			t.job.Engine.Peers[peer].Coalesces = t.job.Engine.CanCoalesce()
 			up = append(up, l)
 		}
 	}

@@ -171,7 +171,7 @@ func (e *Engine) LinkRemote(p *Peer, l transport.Link) {
 	e.Remotes.Mu.Lock()
 	defer e.Remotes.Mu.Unlock()
 	p.Link = l
-	p.Coalesces = CanCoalesce()
+	p.Coalesces = e.CanCoalesce()
 	p.Remote.Linked = true
 }
 

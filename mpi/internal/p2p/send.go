@@ -164,7 +164,7 @@ func (c *Comm) startSend(
 		hdr := v.Encode(&r.hdr)
 		r.pending.Store(waits)
 		err = transport.ErrFull
-		if now, ok := p.Link.(transport.PromptLink); ok && sole && len(b) <= maxPrompt {
+		if now, ok := p.Link.(transport.PromptLink); ok && (sole || !p.Coalesces) && len(b) <= maxPrompt {
 			err = now.SendNow(r.stream, hdr, b)
 			sent = err == nil
 		} else if len(b) <= p.Link.CopyLimit(blocks) {

@@ -89,5 +89,6 @@ func (u *SendCoalescer) FlushBeforeWait() {
 }
 
 // CanCoalesce reports whether leaving transmission to a goroutine makes sense. With one
-// processor it would not run before the sender waits.
-func CanCoalesce() bool { return runtime.GOMAXPROCS(0) > 1 }
+// processor it would not run before the sender waits; where ranks outnumber processors its thread would
+// take one from a rank that computes, which costs more than some packets.
+func (e *Engine) CanCoalesce() bool { return runtime.GOMAXPROCS(0) > 1 && !e.Progress.crowded }

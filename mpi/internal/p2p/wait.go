@@ -90,6 +90,7 @@ type Progress struct {
 	poll     func() bool // makes one pass over the transport; nil if it cannot be polled
 	BacksOff bool        // each poll is a system call: see idlePoll
 	idle     idlePoll
+	crowded  bool // ranks outnumber processors: see SpinAlways
 	Choose   poll.Chooser
 	Spinning poll.Spinning // goroutines of the rank that spin
 	loop     poll.Loop     // the loop that they run
@@ -112,9 +113,9 @@ const (
 	// side by side: each of their receive batches would otherwise cost a parked goroutine a
 	// wake-up.
 	DefaultSpin = 5 * time.Millisecond
-	// CrowdedSpin is the default of WithSpin if there are more ranks than processors and all share
-	// memory: the spin yields the processor to other processes after each poll.
-	CrowdedSpin = time.Millisecond
+	// CrowdedSpin is the default of WithSpin if there are more ranks than processors: the spin yields
+	// the processor to other processes after each poll, and one that computes may keep it for 3 ms.
+	CrowdedSpin = 5 * time.Millisecond
 	// yieldEvery is the number of polls without a result after which a spinning goroutine yields.
 	yieldEvery = 16
 	// offerEvery is the number of polls of shared memory after which the loop reads the clock and,
@@ -137,12 +138,14 @@ func (p *Progress) Init(pass func() bool, limit time.Duration) {
 	}
 }
 
-// SpinAlways makes all waits spin for up to limit, for a job that exchanges all messages through
-// shared memory: there a poll is cheap, and parking costs both sides more than any poll. crowded
+// SpinAlways makes all waits spin for up to limit. It is for a job that exchanges all messages through
+// shared memory: there a poll is cheap, and parking costs both sides more than any poll. And crowded
 // says that there are more ranks than processors: then the processor is yielded to other processes
-// after each poll that found nothing. No goroutine waits yet.
+// after each poll that found nothing, and parking would wake threads that take it from a rank that
+// computes. No goroutine waits yet.
 func (p *Progress) SpinAlways(limit time.Duration, crowded bool) {
 	p.Choose.Always(limit)
+	p.crowded = crowded
 	l := &p.loop
 	l.ClockEvery, l.YieldEvery = offerEvery, spareEvery
 	l.Offer, l.OfferEvery = yieldProcessor, offerEvery

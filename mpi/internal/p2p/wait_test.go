@@ -2,6 +2,7 @@ package p2p
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,5 +81,17 @@ func TestProgressOff(t *testing.T) {
 	p.Init(func() bool { t.Error("polled"); return false }, 0)
 	if s := p.Begin(); s.Budget > 0 || p.Spin(context.Background(), s, func() bool { return true }) {
 		t.Error("spin of no length")
+	}
+}
+
+// Where ranks outnumber processors no thread is woken to transmit what is queued.
+func TestCoalescingNeedsProcessors(t *testing.T) {
+	for _, crowded := range []bool{false, true} {
+		e := New(&Config{Size: 1, Streams: 1})
+		e.Progress.Init(func() bool { return false }, 0)
+		e.Progress.SpinAlways(CrowdedSpin, crowded)
+		if got, want := e.CanCoalesce(), !crowded && runtime.GOMAXPROCS(0) > 1; got != want {
+			t.Errorf("crowded %v: coalesces %v, want %v", crowded, got, want)
+		}
 	}
 }

@@ -36,7 +36,7 @@ type Memory struct {
 	up       atomic.Bool    // the links are complete
 
 	// awake is true while this rank polls: then peers need not send a doorbell. Polling
-	// sets it. It is cleared Lease after the last poll and not at once, because a
+	// sets it. It is cleared one lease after the last poll and not at once, because a
 	// rank that has polled is likely to poll again.
 	mu     sync.Mutex // guards changes of awake
 	awake  atomic.Bool
@@ -44,6 +44,7 @@ type Memory struct {
 	leased atomic.Bool   // the timer is set, or about to be
 	armed  atomic.Int64  // clock when the timer was set
 	timer  *time.Timer
+	lease  time.Duration // Lease or CrowdedLease; constant
 
 	// Exponential back-off of network polls: see polling.
 	crowded bool          // there are more ranks than processors, so a poll may yield; constant
@@ -55,8 +56,12 @@ type Memory struct {
 const (
 	// Lease is how long after a poll peers still rely on the next one.
 	Lease = 75 * time.Microsecond
-	// leaseRearm is the least time between two resets of the timer for Lease, in nanoseconds.
-	leaseRearm = int64(25 * time.Microsecond)
+	// CrowdedLease is Lease where there are more ranks than processors: the end of a lease and the doorbells
+	// after it wake threads, which take the processor from ranks that compute. A rank that computes for
+	// longer still receives, and serves requests to its windows.
+	CrowdedLease = 4 * time.Millisecond
+	// leaseRearms is how often the timer for a lease is reset at the most during one.
+	leaseRearms = 3
 	// leaseEvery is the number of calls of Left for each that reads the clock while the lease runs.
 	leaseEvery = 16
 	// minGap is the number of polls of memory that find nothing for each poll of the network, which
@@ -74,7 +79,7 @@ func New(spinning *poll.Spinning) *Memory {
 	if err != nil {
 		return nil
 	}
-	s := &Memory{spinning: spinning}
+	s := &Memory{spinning: spinning, lease: Lease}
 	if s.file, err = newFile(); err != nil {
 		return nil
 	}
@@ -148,7 +153,7 @@ func Of(p *p2p.Peer) *Link {
 }
 
 // SetCrowded says that there are more ranks than processors. It is called before the first poll.
-func (s *Memory) SetCrowded() { s.crowded = true }
+func (s *Memory) SetCrowded() { s.crowded, s.lease = true, CrowdedLease }
 
 // All reports whether this rank has links in both directions to all other ranks of the job.
 func (s *Memory) All(ranks int) bool {
@@ -253,10 +258,10 @@ func (s *Memory) Left() {
 		return
 	}
 	now := p2p.Clock()
-	if at := s.armed.Load(); !leased || now-at >= leaseRearm && s.armed.CompareAndSwap(at, now) {
+	if at := s.armed.Load(); !leased || now-at >= int64(s.lease/leaseRearms) && s.armed.CompareAndSwap(at, now) {
 		s.armed.Store(now)
 		s.leased.Store(true) // before the timer is set, which clears it
-		s.timer.Reset(Lease)
+		s.timer.Reset(s.lease)
 	}
 }
 

@@ -3,6 +3,8 @@ package shm
 import (
 	"runtime"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/weftstack/weft/internal/poll"
 	"github.com/weftstack/weft/mpi/internal/p2p"
@@ -61,6 +63,38 @@ func TestSharedMemoryRefuses(t *testing.T) {
 				_, out := p.Link.(*Link)
 				if in := p.Shared.Load() != nil; out != tt.out || in != tt.in_ {
 					t.Fatalf("rank %d: sends through memory %v, receives %v; want %v, %v", p.Rank, out, in, tt.out, tt.in_)
+				}
+			}
+		})
+	}
+}
+
+// Peers rely on the next poll for one lease after the last, which is longer where ranks outnumber processors.
+func TestLease(t *testing.T) {
+	for _, crowded := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s, lease := sharing(t), Lease
+			if crowded {
+				s.SetCrowded()
+				lease = CrowdedLease
+			}
+			var err error
+			if s.own, err = mapFile(s.file, mappingLen(1)); err != nil {
+				t.Fatal(err)
+			}
+			s.up.Store(true)
+			awake := func() bool {
+				synctest.Wait()
+				return s.own.header().awake.Load() == 1
+			}
+			for range 3 {
+				s.poll()
+				s.Left()
+				if time.Sleep(lease - 1); !awake() {
+					t.Fatalf("crowded %v: doorbells are needed before %v are over", crowded, lease)
+				}
+				if time.Sleep(1); awake() {
+					t.Fatalf("crowded %v: no doorbells are sent %v after the last poll", crowded, lease)
 				}
 			}
 		})
