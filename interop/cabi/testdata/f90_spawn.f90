@@ -19,8 +19,8 @@ program f90_spawn
     else
         call get_command_argument(0, self)
 
-        ! blanks within an argument stay, those at its end go
-        argv = [character(len=16) :: "one", "two words", " "]
+        ! blanks within an argument stay, those at its ends go
+        argv = [character(len=16) :: "one", "  two words", " "]
         codes = -1
         call MPI_Comm_spawn(self, argv, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, children, codes, ierr)
         call check(ierr == MPI_SUCCESS .and. codes(1) == MPI_SUCCESS .and. codes(2) == MPI_SUCCESS, "spawn")
@@ -31,7 +31,7 @@ program f90_spawn
         call expect([0])
 
         ! arguments of command i are in row i
-        commands = self
+        commands = " " // self
         commands_argv(1, :) = [character(len=16) :: "a", " "]
         commands_argv(2, :) = [character(len=16) :: "four", " "]
         call MPI_Comm_spawn_multiple(2, commands, commands_argv, [1, 1], [MPI_INFO_NULL, MPI_INFO_NULL], 0, &

@@ -1,4 +1,5 @@
-/* Arguments of started programs: arrays of CHARACTER that a blank string ends. */
+/* Arguments of started programs: arrays of CHARACTER that a blank string ends. Blanks
+ * at both ends of commands and arguments go (MPI-4.1, Section 11.8.2). */
 #include "fortran.h"
 
 /* arguments returns an array of strings of C that NULL ends. Argument i is at
@@ -14,7 +15,7 @@ static char **arguments(const char *argv, size_t len, size_t stride) {
     }
     char **c = calloc(n + 1, sizeof *c);
     for (int i = 0; c != NULL && i < n; i++)
-        if ((c[i] = weft_string(argv + i * stride, len)) == NULL) {
+        if ((c[i] = weft_word(argv + i * stride, len)) == NULL) {
             while (--i >= 0)
                 free(c[i]);
             free(c);
@@ -34,7 +35,7 @@ static void free_arguments(char **c) {
 void pmpi_comm_spawn_(const char *command, const char *argv, int *maxprocs, int *info, int *root, int *comm,
                       int *intercomm, int *errcodes, int *ierror, size_t command_len, size_t argv_len) {
     int e = MPI_ERR_NO_MEM, none = argv == mpi_weft_argv_null_;
-    char *c_command = weft_string(command, command_len);
+    char *c_command = weft_word(command, command_len);
     char **c_argv = none ? MPI_ARGV_NULL : arguments(argv, argv_len, argv_len);
     MPI_Comm c = MPI_COMM_NULL;
     if (c_command != NULL && (none || c_argv != NULL))
@@ -62,7 +63,7 @@ void pmpi_comm_spawn_multiple_(int *count, const char *commands, const char *arg
     weft_handles(&c_infos, infos, n);
     int memory = c_commands != NULL && (none || c_argv != NULL) && c_infos.at != NULL;
     for (int i = 0; memory && i < n; i++) {
-        memory = (c_commands[i] = weft_string(commands + i * commands_len, commands_len)) != NULL;
+        memory = (c_commands[i] = weft_word(commands + i * commands_len, commands_len)) != NULL;
         if (memory && !none)
             memory = (c_argv[i] = arguments(argv + i * argv_len, argv_len, *count * argv_len)) != NULL;
     }
