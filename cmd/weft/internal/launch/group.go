@@ -102,7 +102,7 @@ var errStopping = errors.New("the job is about to end")
 // newGroup prepares for n processes.
 func (j *job) newGroup(name string, n int) *group {
 	g := &group{n: n, server: pmi.NewServer(n, name), gone: make(chan struct{})}
-	g.server.Names, g.server.Universe = &j.names, j.universe
+	g.server.Names = &j.names
 	g.server.OnReport = func(rank int, r pmi.Report) {
 		select {
 		case j.reports <- rankReport{g, rank, r}:
@@ -113,6 +113,11 @@ func (j *job) newGroup(name string, n int) *group {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.groups = append(j.groups, g)
+	// A spawned process is not told that there is room for fewer than there are already.
+	for _, each := range j.groups {
+		g.server.Universe += each.n
+	}
+	g.server.Universe = max(g.server.Universe, j.universe)
 	return g
 }
 

@@ -141,6 +141,9 @@ func childRole(ctx context.Context, args []string) error {
 			}
 		}
 		p := w.Parent()
+		if n := w.UniverseSize(ctx); n < p.RemoteSize()+p.Size() {
+			return fmt.Errorf("room for %d processes, where %d and %d run", n, p.RemoteSize(), p.Size())
+		}
 		if err := together(ctx, p, true, p.RemoteSize()+p.Size()); err != nil {
 			return err
 		}
@@ -165,6 +168,15 @@ func TestRunSpawns(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRunSpawnsBeyondUniverse starts more processes than MPI_UNIVERSE_SIZE says that there is room for:
+// it is advice, and the children get a number that counts them.
+func TestRunSpawnsBeyondUniverse(t *testing.T) {
+	out, _, status := clitest.Weft(t, "", "run", "-n", "2", "-l", "-usize", "2", "-transport", "tcp", os.Args[0], "parent")
+	if status != 0 || strings.Count(out, "[0] parents done, universe 2\n") != 1 || strings.Count(out, " done\n") != 3 {
+		t.Errorf("status %d, output %q", status, out)
 	}
 }
 
