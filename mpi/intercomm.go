@@ -45,19 +45,26 @@ func IntercommCreate(ctx context.Context, local *Comm, leader int, bridge *Comm,
 	if len(other) < 8+p2p.ProcNameLen {
 		return nil, fmt.Errorf("%w: group without members", ErrProtocol)
 	}
-	remote, err := e.ParseNames(other[8:])
-	if err != nil {
-		return nil, err
-	}
-	for _, h := range remote {
-		if slices.Contains(local.group, h) {
-			return nil, fmt.Errorf("%w: groups with common members", ErrRank)
-		}
+	if commonNames(mine[8:], other[8:]) {
+		return nil, fmt.Errorf("%w: groups with common members", ErrRank)
 	}
 	a, b := binary.BigEndian.Uint64(mine), binary.BigEndian.Uint64(other)
 	side := 0
 	if a > b || a == b && bytes.Compare(mine, other) > 0 {
 		side = 1
+	}
+	remote, err := e.ParseNames(other[8:])
+	if severalJobs(mine[8:], other[8:]) {
+		lacking, lerr := x.anyLacks(ctx, err)
+		if lerr != nil {
+			return nil, lerr
+		}
+		if lacking {
+			return x.connect(ctx, side == 0)
+		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	id := childID(a+b, a^b)
 	return local.child(local.w.newIntercomm(id, local.group, local.comm.Rank, remote, side, local.Info())), nil
