@@ -7,8 +7,8 @@ import "github.com/weftstack/weft/mpi/internal/mpierr"
 // translate, them in the terms of the standard.
 type Class int
 
-// The classes that errors of this package have. The standard calls them MPI_SUCCESS,
-// MPI_ERR_BUFFER and so on.
+// The predefined classes. Those of the standard, MPI_SUCCESS, MPI_ERR_BUFFER and so on, have the numbers of its ABI
+// (MPI-5.0, Section 20.4), which the C library returns.
 const (
 	ClassSuccess              Class = mpierr.ClassSuccess              // MPI_SUCCESS
 	ClassBuffer               Class = mpierr.ClassBuffer               // MPI_ERR_BUFFER
@@ -22,43 +22,63 @@ const (
 	ClassGroup                Class = mpierr.ClassGroup                // MPI_ERR_GROUP
 	ClassOp                   Class = mpierr.ClassOp                   // MPI_ERR_OP
 	ClassTopology             Class = mpierr.ClassTopology             // MPI_ERR_TOPOLOGY
+	ClassDims                 Class = mpierr.ClassDims                 // MPI_ERR_DIMS
 	ClassArg                  Class = mpierr.ClassArg                  // MPI_ERR_ARG
 	ClassUnknown              Class = mpierr.ClassUnknown              // MPI_ERR_UNKNOWN
 	ClassTruncate             Class = mpierr.ClassTruncate             // MPI_ERR_TRUNCATE
 	ClassOther                Class = mpierr.ClassOther                // MPI_ERR_OTHER
 	ClassIntern               Class = mpierr.ClassIntern               // MPI_ERR_INTERN
 	ClassPending              Class = mpierr.ClassPending              // MPI_ERR_PENDING
-	ClassWin                  Class = mpierr.ClassWin                  // MPI_ERR_WIN
-	ClassRMARange             Class = mpierr.ClassRMARange             // MPI_ERR_RMA_RANGE
-	ClassRMASync              Class = mpierr.ClassRMASync              // MPI_ERR_RMA_SYNC
-	ClassRMAAccess            Class = mpierr.ClassRMAAccess            // MPI_ERR_RMA_ACCESS
-	ClassInfo                 Class = mpierr.ClassInfo                 // MPI_ERR_INFO
-	ClassNoMem                Class = mpierr.ClassNoMem                // MPI_ERR_NO_MEM
-	ClassSession              Class = mpierr.ClassSession              // MPI_ERR_SESSION
-	ClassProcAborted          Class = mpierr.ClassProcAborted          // MPI_ERR_PROC_ABORTED
-	ClassProcFailed           Class = mpierr.ClassProcFailed           // MPIX_ERR_PROC_FAILED
-	ClassRevoked              Class = mpierr.ClassRevoked              // MPIX_ERR_REVOKED
-	ClassPort                 Class = mpierr.ClassPort                 // MPI_ERR_PORT
-	ClassName                 Class = mpierr.ClassName                 // MPI_ERR_NAME
-	ClassService              Class = mpierr.ClassService              // MPI_ERR_SERVICE
-	ClassSpawn                Class = mpierr.ClassSpawn                // MPI_ERR_SPAWN
-	ClassFile                 Class = mpierr.ClassFile                 // MPI_ERR_FILE
-	ClassMode                 Class = mpierr.ClassMode                 // MPI_ERR_AMODE
-	ClassNoSuchFile           Class = mpierr.ClassNoSuchFile           // MPI_ERR_NO_SUCH_FILE
-	ClassFileExists           Class = mpierr.ClassFileExists           // MPI_ERR_FILE_EXISTS
+	ClassInStatus             Class = mpierr.ClassInStatus             // MPI_ERR_IN_STATUS
 	ClassFileAccess           Class = mpierr.ClassFileAccess           // MPI_ERR_ACCESS
-	ClassNoSpace              Class = mpierr.ClassNoSpace              // MPI_ERR_NO_SPACE
-	ClassIO                   Class = mpierr.ClassIO                   // MPI_ERR_IO
-	ClassDatarep              Class = mpierr.ClassDatarep              // MPI_ERR_UNSUPPORTED_DATAREP
-	ClassConversion           Class = mpierr.ClassConversion           // MPI_ERR_CONVERSION
-	ClassProcFailedPending    Class = mpierr.ClassProcFailedPending    // MPIX_ERR_PROC_FAILED_PENDING
-	ClassNotSame              Class = mpierr.ClassNotSame              // MPI_ERR_NOT_SAME
-	ClassReadOnly             Class = mpierr.ClassReadOnly             // MPI_ERR_READ_ONLY
-	ClassUnsupportedOperation Class = mpierr.ClassUnsupportedOperation // MPI_ERR_UNSUPPORTED_OPERATION
-	ClassDupDatarep           Class = mpierr.ClassDupDatarep           // MPI_ERR_DUP_DATAREP
+	ClassMode                 Class = mpierr.ClassMode                 // MPI_ERR_AMODE
+	ClassAssert               Class = mpierr.ClassAssert               // MPI_ERR_ASSERT
 	ClassBadFile              Class = mpierr.ClassBadFile              // MPI_ERR_BAD_FILE
+	ClassBase                 Class = mpierr.ClassBase                 // MPI_ERR_BASE
+	ClassConversion           Class = mpierr.ClassConversion           // MPI_ERR_CONVERSION
+	ClassDisp                 Class = mpierr.ClassDisp                 // MPI_ERR_DISP
+	ClassDupDatarep           Class = mpierr.ClassDupDatarep           // MPI_ERR_DUP_DATAREP
+	ClassFileExists           Class = mpierr.ClassFileExists           // MPI_ERR_FILE_EXISTS
 	ClassFileInUse            Class = mpierr.ClassFileInUse            // MPI_ERR_FILE_IN_USE
+	ClassFile                 Class = mpierr.ClassFile                 // MPI_ERR_FILE
+	ClassInfoKey              Class = mpierr.ClassInfoKey              // MPI_ERR_INFO_KEY
+	ClassInfoNoKey            Class = mpierr.ClassInfoNoKey            // MPI_ERR_INFO_NOKEY
+	ClassInfoValue            Class = mpierr.ClassInfoValue            // MPI_ERR_INFO_VALUE
+	ClassInfo                 Class = mpierr.ClassInfo                 // MPI_ERR_INFO
+	ClassIO                   Class = mpierr.ClassIO                   // MPI_ERR_IO
+	ClassKeyval               Class = mpierr.ClassKeyval               // MPI_ERR_KEYVAL
+	ClassLockType             Class = mpierr.ClassLockType             // MPI_ERR_LOCKTYPE
+	ClassName                 Class = mpierr.ClassName                 // MPI_ERR_NAME
+	ClassNoMem                Class = mpierr.ClassNoMem                // MPI_ERR_NO_MEM
+	ClassNotSame              Class = mpierr.ClassNotSame              // MPI_ERR_NOT_SAME
+	ClassNoSpace              Class = mpierr.ClassNoSpace              // MPI_ERR_NO_SPACE
+	ClassNoSuchFile           Class = mpierr.ClassNoSuchFile           // MPI_ERR_NO_SUCH_FILE
+	ClassPort                 Class = mpierr.ClassPort                 // MPI_ERR_PORT
 	ClassQuota                Class = mpierr.ClassQuota                // MPI_ERR_QUOTA
+	ClassReadOnly             Class = mpierr.ClassReadOnly             // MPI_ERR_READ_ONLY
+	ClassRMAAttach            Class = mpierr.ClassRMAAttach            // MPI_ERR_RMA_ATTACH
+	ClassRMAConflict          Class = mpierr.ClassRMAConflict          // MPI_ERR_RMA_CONFLICT
+	ClassRMARange             Class = mpierr.ClassRMARange             // MPI_ERR_RMA_RANGE
+	ClassRMAShared            Class = mpierr.ClassRMAShared            // MPI_ERR_RMA_SHARED
+	ClassRMASync              Class = mpierr.ClassRMASync              // MPI_ERR_RMA_SYNC
+	ClassService              Class = mpierr.ClassService              // MPI_ERR_SERVICE
+	ClassSize                 Class = mpierr.ClassSize                 // MPI_ERR_SIZE
+	ClassSpawn                Class = mpierr.ClassSpawn                // MPI_ERR_SPAWN
+	ClassDatarep              Class = mpierr.ClassDatarep              // MPI_ERR_UNSUPPORTED_DATAREP
+	ClassUnsupportedOperation Class = mpierr.ClassUnsupportedOperation // MPI_ERR_UNSUPPORTED_OPERATION
+	ClassWin                  Class = mpierr.ClassWin                  // MPI_ERR_WIN
+	ClassRMAFlavor            Class = mpierr.ClassRMAFlavor            // MPI_ERR_RMA_FLAVOR
+	ClassProcAborted          Class = mpierr.ClassProcAborted          // MPI_ERR_PROC_ABORTED
+	ClassValueTooLarge        Class = mpierr.ClassValueTooLarge        // MPI_ERR_VALUE_TOO_LARGE
+	ClassSession              Class = mpierr.ClassSession              // MPI_ERR_SESSION
+	ClassErrhandler           Class = mpierr.ClassErrhandler           // MPI_ERR_ERRHANDLER
+	ClassABI                  Class = mpierr.ClassABI                  // MPI_ERR_ABI
+
+	// Classes that the standard does not have.
+	ClassRMAAccess         Class = mpierr.ClassRMAAccess         // access right of a window
+	ClassProcFailed        Class = mpierr.ClassProcFailed        // MPIX_ERR_PROC_FAILED
+	ClassRevoked           Class = mpierr.ClassRevoked           // MPIX_ERR_REVOKED
+	ClassProcFailedPending Class = mpierr.ClassProcFailedPending // MPIX_ERR_PROC_FAILED_PENDING
 )
 
 // String returns the name, or for a class that was added its text.

@@ -167,3 +167,44 @@ func TestWinAttachOverlap(t *testing.T) {
 		return w.Free(ctx)
 	})
 }
+
+// TestWinClasses compares the error classes of windows with those of the standard (MPI-4.1, Section 12.6.2).
+func TestWinClasses(t *testing.T) {
+	local(t, 1, func(ctx context.Context, c *Comm) error {
+		fixed, err := WindowAllocate(ctx, c, 8, 1)
+		if err != nil {
+			return err
+		}
+		dynamic, err := WindowCreateDynamic(ctx, c)
+		if err != nil {
+			return err
+		}
+		bytes, err := TypeOf[byte]()
+		if err != nil {
+			return err
+		}
+		mem := make([]byte, 8)
+		if _, err := dynamic.Attach(mem); err != nil {
+			return err
+		}
+		_, flavor := fixed.Attach(mem)
+		_, attach := dynamic.Attach(mem[4:])
+		_, shared := dynamic.SharedQuery(0)
+		for _, tt := range []struct {
+			name string
+			err  error
+			want Class
+		}{
+			{"attach to a window of fixed memory", flavor, ClassRMAFlavor},
+			{"attach memory twice", attach, ClassRMAAttach},
+			{"memory of a dynamic window", shared, ClassRMAFlavor},
+			{"beyond the end", fixed.Put(ctx, Elements(mem), 0, 1, 8, bytes), ClassRMARange},
+			{"unlock without a lock", fixed.Unlock(ctx, 0), ClassRMASync},
+		} {
+			if got := ErrorClass(tt.err); got != tt.want {
+				return fmt.Errorf("%s: %w of class %v, want %v", tt.name, tt.err, got, tt.want)
+			}
+		}
+		return errors.Join(dynamic.Free(ctx), fixed.Free(ctx))
+	})
+}

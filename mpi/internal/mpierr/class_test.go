@@ -8,7 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/abi"
+	"github.com/weftstack/weft/mpi/internal/standard"
 )
 
 // TestClassOf compares the class of errors of all kinds with what it should be.
@@ -67,8 +71,21 @@ func TestEveryErrorHasAClass(t *testing.T) {
 // TestPredefinedClasses checks that each has a name, and that those that are added, and
 // removed, do not mix with them.
 func TestPredefinedClasses(t *testing.T) {
-	if len(classNames) != lastClass {
-		t.Errorf("%d names for %d classes", len(classNames), lastClass)
+	for _, c := range standard.Constants() {
+		n, ok := c.Int()
+		if !ok || !strings.HasPrefix(c.Name, "MPI_ERR_") || n >= abi.ErrLastcode || c.Table != "ERROR_CLASSES" {
+			continue
+		}
+		if got := Class(n).Text(); !strings.HasPrefix(got, c.Name+": ") {
+			t.Errorf("class %d has the text %q, want that of %s", n, got, c.Name)
+		}
+	}
+	names := make(map[string]Class)
+	for c, p := range predefined {
+		if before, ok := names[p.name]; ok || p.name == "" {
+			t.Errorf("classes %d and %d are both called %q", before, c, p.name)
+		}
+		names[p.name] = c
 	}
 	full := AddClass("disk full")
 	if full.String() != "disk full" || Class(ClassTag).String() != "tag" || Class(-1).String() != "error class -1" {

@@ -61,6 +61,14 @@ const (
 	kindAddress // displacements are addresses of the process
 )
 
+// errNotDynamic is the error of windows that memory cannot be attached to.
+var errNotDynamic = mpierr.WithClass(mpierr.ClassRMAFlavor, fmt.Errorf("%w: not dynamic", mpierr.ErrWindow))
+
+// attachError is the error of memory that cannot be attached.
+func attachError(format string, args ...any) error {
+	return mpierr.WithClass(mpierr.ClassRMAAttach, fmt.Errorf("%w: "+format, append([]any{mpierr.ErrWindow}, args...)...))
+}
+
 // Attach adds mem to the caller's part of a dynamic window and returns its displacement: its address divided by the
 // displacement unit.
 func (w *Window) Attach(mem []byte) (disp int, err error) {
@@ -69,19 +77,19 @@ func (w *Window) Attach(mem []byte) (disp int, err error) {
 	}
 	d := w.dynamic
 	if d == nil {
-		return 0, fmt.Errorf("%w: not dynamic", mpierr.ErrWindow)
+		return 0, errNotDynamic
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.attached)+len(d.empty) >= MaxAttached {
-		return 0, fmt.Errorf("%w: %d buffers are attached", mpierr.ErrWindow, MaxAttached)
+		return 0, attachError("%d buffers are attached", MaxAttached)
 	}
 	at, next := d.next, d.next
 	var ok bool
 	if d.process {
 		a := addressOf(mem)
 		if at, ok = int(a), a <= datatype.MaxBytes; !ok {
-			return 0, fmt.Errorf("%w: memory at %#x, above %#x", mpierr.ErrWindow, a, uint64(datatype.MaxBytes))
+			return 0, attachError("memory at %#x, above %#x", a, uint64(datatype.MaxBytes))
 		}
 		if len(mem) == 0 { // others may be attached there, too
 			d.empty = append(d.empty, at)
@@ -89,14 +97,13 @@ func (w *Window) Attach(mem []byte) (disp int, err error) {
 		}
 	} else if next, ok = datatype.Add(at, len(mem)+dynamicFirst*w.unit); !ok {
 		// The gap keeps an access beyond the end of a buffer from reaching the next one.
-		return 0, fmt.Errorf("%w: no addresses are left", mpierr.ErrWindow)
+		return 0, attachError("no addresses are left")
 	}
 	if len(mem) > 0 {
 		r := rangeOf(mem)
 		i := d.findHeld(r.lo)
 		if i < len(d.held) && d.held[i].lo < r.hi {
-			return 0, fmt.Errorf("%w: %d bytes overlap a buffer of %d that is attached",
-				mpierr.ErrWindow, len(mem), d.held[i].hi-d.held[i].lo)
+			return 0, attachError("%d bytes overlap a buffer of %d that is attached", len(mem), d.held[i].hi-d.held[i].lo)
 		}
 		d.held = slices.Insert(d.held, i, r)
 	}
@@ -114,7 +121,7 @@ func (w *Window) Detach(disp int) error {
 	}
 	d := w.dynamic
 	if d == nil {
-		return fmt.Errorf("%w: not dynamic", mpierr.ErrWindow)
+		return errNotDynamic
 	}
 	at, ok := datatype.Mul(disp, w.unit)
 	d.mu.Lock()

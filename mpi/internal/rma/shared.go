@@ -61,15 +61,20 @@ func (w *Window) Query(rank int) ([]byte, error) {
 	case w.shared != nil:
 		return w.shared.Part(rank), nil
 	case w.dynamic != nil:
-		return nil, fmt.Errorf("%w: a dynamic window is not shared", mpierr.ErrWindow)
+		return nil, mpierr.WithClass(mpierr.ClassRMAFlavor, fmt.Errorf("%w: a dynamic window is not shared", mpierr.ErrWindow))
 	case w.self(rank):
 		return w.mem, nil
 	case w.direct == nil || w.direct[rank].mapped == nil:
-		return nil, fmt.Errorf("%w: the memory of rank %d is not shared with rank %d", mpierr.ErrWindow, rank, w.rank)
+		return nil, notShared("the memory of rank %d is not shared with rank %d", rank, w.rank)
 	case w.direct[rank].access != AccessAll:
 		return nil, fmt.Errorf("%w: the memory of rank %d", mpierr.ErrAccess, rank)
 	}
 	return w.direct[rank].mapped.mem, nil
+}
+
+// notShared is the error of memory that cannot be shared.
+func notShared(format string, args ...any) error {
+	return mpierr.WithClass(mpierr.ClassRMAShared, fmt.Errorf("%w: "+format, append([]any{mpierr.ErrWindow}, args...)...))
 }
 
 // Drop gives the memory up.
@@ -103,7 +108,7 @@ func Share(ctx context.Context, own Comm, n, elem int, gaps bool) (*Shared, erro
 			return nil, fmt.Errorf("%w: %d elements on rank %d", mpierr.ErrCount, n, rank)
 		}
 		if k[1] != host {
-			return nil, fmt.Errorf("%w: the ranks are on several hosts", mpierr.ErrWindow)
+			return nil, notShared("the ranks are on several hosts")
 		}
 		s.at[rank] = [2]int{total, total + k[0]}
 		total += (k[0] + unit - 1) / unit * unit
