@@ -1,9 +1,21 @@
 package mpi
 
 import (
+	"context"
+	"github.com/weftstack/weft/mpi/internal/bridge"
 	"github.com/weftstack/weft/mpi/internal/coll"
 	"github.com/weftstack/weft/mpi/internal/collective"
 )
+
+func init() {
+	bridge.SkipCollective = func(comm any, kind int, blocks bool) {
+		ctx := collective.Nonblocking
+		if blocks {
+			ctx = context.Background()
+		}
+		comm.(*Comm).coll.Skip(ctx, coll.Kind(kind))
+	}
+}
 
 // Nonblocking collectives (MPI-4.1, Section 6.12) start the operation of their blocking forms and
 // return at once; a goroutine carries it on, so it makes progress independent of the program.

@@ -65,6 +65,21 @@ func (c *Comm) nextTag(ctx context.Context) int {
 	return int((c.calls[f].Add(1)<<1 | uint32(f)) & math.MaxInt32)
 }
 
+// interParts is how many collectives of the local group are part of one of an intercommunicator; 0 for other kinds.
+var interParts = [coll.Kinds]uint32{coll.Barrier: 2, coll.Bcast: 1, coll.Reduce: 1, coll.Allreduce: 2, coll.Allgather: 2,
+	coll.Allgatherv: 2, coll.ReduceScatter: 2, coll.ReduceScatterBlock: 2}
+
+// Skip uses up the tags of a collective that the caller refuses before it begins: the other ranks count it.
+func (c *Comm) Skip(ctx context.Context, kind coll.Kind) {
+	c.nextTag(ctx)
+	if kind == coll.Neighbor {
+		c.nextTag(ctx)
+	}
+	if c.Local != nil && int(kind) < len(interParts) {
+		c.Local.take(ctx, interParts[kind])()
+	}
+}
+
 // take reserves the next n tags for the parts of a collective. All of them are
 // used up when done is called, however many the parts took.
 func (c *Comm) take(ctx context.Context, n uint32) (done func()) {

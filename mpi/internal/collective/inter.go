@@ -71,7 +71,7 @@ func (k *Call) around(before *Call, send, recv []byte, after *Call) *Call {
 }
 
 func (c *Comm) interBarrier(ctx context.Context) (*Call, error) {
-	defer c.Local.take(ctx, 2)()
+	defer c.Local.take(ctx, interParts[coll.Barrier])()
 	k, err := c.prepare(ctx, coll.Barrier, Args{}, 0)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (c *Comm) interBarrier(ctx context.Context) (*Call, error) {
 }
 
 func (c *Comm) interBcast(ctx context.Context, b Args, root int) (*Call, error) {
-	defer c.Local.take(ctx, 1)()
+	defer c.Local.take(ctx, interParts[coll.Bcast])()
 	k, err := c.prepare(ctx, coll.Bcast, b, len(b.Recv))
 	if err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func betweenGroups(k *Call) error {
 }
 
 func (c *Comm) interAllgather(ctx context.Context, kind coll.Kind, b Args, counts, displs []int) (*Call, error) {
-	defer c.Local.take(ctx, 2)()
+	defer c.Local.take(ctx, interParts[kind])()
 	k, err := c.prepare(ctx, kind, b, 0)
 	if err != nil {
 		return nil, err
@@ -226,11 +226,7 @@ func (c *Comm) interAlltoall(ctx context.Context, b Args) (*Call, error) {
 
 // interReduce prepares Reduce and Allreduce.
 func (c *Comm) interReduce(ctx context.Context, kind coll.Kind, b Args, red op.Reducer, root int) (*Call, error) {
-	parts := uint32(1)
-	if kind == coll.Allreduce {
-		parts = 2
-	}
-	defer c.Local.take(ctx, parts)()
+	defer c.Local.take(ctx, interParts[kind])()
 	k, err := c.prepare(ctx, kind, b, len(b.Send))
 	if err != nil {
 		return nil, err
@@ -300,7 +296,7 @@ func (c *Comm) interAllreduce(ctx context.Context, k *Call, red op.Reducer) (*Ca
 func (c *Comm) interReduceScatter(
 	ctx context.Context, kind coll.Kind, b Args, counts []int, red op.Reducer,
 ) (*Call, error) {
-	defer c.Local.take(ctx, 2)()
+	defer c.Local.take(ctx, interParts[kind])()
 	k, err := c.prepare(ctx, kind, b, len(b.Send))
 	if err != nil {
 		return nil, err
