@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"context"
+
 	"github.com/weftstack/weft/mpi/internal/bridge"
 	"github.com/weftstack/weft/mpi/internal/coll"
 	"github.com/weftstack/weft/mpi/internal/collective"

@@ -39,17 +39,35 @@ type Table[T any] struct {
 	chunks []atomic.Pointer[[chunkLen]slot[T]]
 	fixeds []atomic.Pointer[T]
 
+	live atomic.Int64 // objects that the program made; changed with mu held
+
 	mu   sync.Mutex // guards all below, and is held by Put, Set and Delete
 	free uint32     // first free slot plus one; 0: none
 	len  uint32     // slots that have ever been in use
-	Live int
+}
+
+// spareSlots of a table are left by calls that find no room, for the calls of other threads that have found room and
+// not put their object yet.
+const spareSlots = 1024
+
+// counts has the number of live objects of each kind, by name.
+var counts sync.Map // string → *atomic.Int64
+
+// CountHandles returns how many objects of a kind the program has made and not freed.
+func CountHandles(kind string) int {
+	if n, ok := counts.Load(kind); ok {
+		return int(n.(*atomic.Int64).Load())
+	}
+	return 0
 }
 
 // NewTable makes a table of the handles of a kind.
 func NewTable[T any](k HandleKind) *Table[T] {
-	return &Table[T]{HandleKind: k,
+	t := &Table[T]{HandleKind: k,
 		chunks: make([]atomic.Pointer[[chunkLen]slot[T]], 1<<(k.Bits-generationBits)/chunkLen),
 		fixeds: make([]atomic.Pointer[T], k.fixed)}
+	counts.Store(k.Name, &t.live)
+	return t
 }
 
 func (t *Table[T]) index(h abi.Handle) uint32 { return uint32(h) & (1<<(t.Bits-generationBits) - 1) }
@@ -128,8 +146,17 @@ func (t *Table[T]) Put(v *T) (abi.Handle, error) {
 	h := s.used
 	s.value.Store(v)
 	s.handle.Store(h)
-	t.Live++
+	t.live.Add(1)
 	return abi.Handle(h), nil
+}
+
+// Room returns an error if the table is full. A call asks before it starts what could not be undone without a handle:
+// an operation, or what other ranks take part in.
+func (t *Table[T]) Room() error {
+	if most := len(t.chunks)*chunkLen - spareSlots; t.live.Load() >= int64(most) {
+		return &CallError{Class: abi.ErrNoMem, Text: fmt.Sprintf("there are %d objects of kind %s, the most", most, t.Name)}
+	}
+	return nil
 }
 
 // Set makes a predefined handle refer to v, or with nil to nothing.
@@ -154,7 +181,7 @@ func (t *Table[T]) Delete(h abi.Handle) bool {
 	s.used = t.Prefix<<24 | generation<<(t.Bits-generationBits) | i
 	s.next = t.free
 	t.free = i + 1
-	t.Live--
+	t.live.Add(-1)
 	return true
 }
 

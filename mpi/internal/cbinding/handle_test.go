@@ -32,8 +32,8 @@ func TestTableFindsStaleHandles(t *testing.T) {
 		}
 		old = append(old, h)
 	}
-	if table.Live != 0 || table.len != 1 {
-		t.Errorf("%d objects live in %d slots, want 0 and 1", table.Live, table.len)
+	if table.live.Load() != 0 || table.len != 1 {
+		t.Errorf("%d objects live in %d slots, want 0 and 1", table.live.Load(), table.len)
 	}
 }
 
@@ -119,8 +119,8 @@ func TestTableConcurrently(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if table.Live != 0 {
-		t.Errorf("%d objects left", table.Live)
+	if n := table.live.Load(); n != 0 {
+		t.Errorf("%d objects left", n)
 	}
 }
 

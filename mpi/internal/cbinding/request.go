@@ -38,8 +38,17 @@ func (q *Request) Put() (abi.Handle, error) {
 	return h, err
 }
 
+// RequestRoom checks where the handle of a request is to be stored, and that there is room for one: calls ask before
+// they start the operation.
+func RequestRoom(result uintptr) error {
+	if err := Out("request", result); err != nil {
+		return err
+	}
+	return Requests.Room()
+}
+
 // NewRequest ends a call on o that has started r, or has not because of err: it stores the handle of r at
-// result, which the caller has checked before it started anything.
+// result, which the caller has checked with RequestRoom before it started anything.
 func (o *Object) NewRequest(proc string, result uintptr, r *mpi.Request, err error) int {
 	if err == nil {
 		var h abi.Handle

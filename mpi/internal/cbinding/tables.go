@@ -32,11 +32,23 @@ var (
 	Requests    = NewTable[Request](requestKind)
 )
 
+// kinds are the kinds of handles.
+var kinds = []HandleKind{commKind, groupKind, WinKind, FileKind, sessionKind, infoKind, errhandlerKind, MessageKind, opKind,
+	typeKind, requestKind, keyvalKind}
+
+// KindNames returns the names of the kinds of handles.
+func KindNames() []string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
 // kindOf names what a handle is the handle of, or returns "". Predefined keyvals, which are plain
 // numbers, are not among them.
 func kindOf(h abi.Handle) string {
-	for _, k := range []HandleKind{commKind, groupKind, WinKind, FileKind, sessionKind, infoKind, errhandlerKind,
-		MessageKind, opKind, typeKind, requestKind, keyvalKind} {
+	for _, k := range kinds {
 		if h >= k.first && h < k.first+abi.Handle(k.fixed) || h >= abi.MaxPredefined && h>>31 == 0 &&
 			uint32(h>>k.Bits) == k.Prefix>>(k.Bits-24) {
 			return k.Name

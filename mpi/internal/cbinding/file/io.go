@@ -99,7 +99,7 @@ func (f *file) begin(
 ) int {
 	b, err := cbinding.BufferOf(buf, count, datatype)
 	if err == nil {
-		err = cbinding.Out("request", request)
+		err = cbinding.RequestRoom(request)
 	}
 	if err != nil {
 		if r, e := op(badBuffer); e == nil {

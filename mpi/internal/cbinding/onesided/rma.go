@@ -88,7 +88,7 @@ func transfer(
 func (a *access) run(w *window, proc string, rank int, request uintptr, asks bool, err error,
 	start func() (*mpi.Request, error)) int {
 	if err == nil && asks {
-		if err = cbinding.Out("request", request); err == nil {
+		if err = cbinding.RequestRoom(request); err == nil {
 			err = w.epoch.passive(proc, rank)
 		}
 	}

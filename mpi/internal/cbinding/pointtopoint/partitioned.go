@@ -75,7 +75,7 @@ func checkHints(info abi.Handle, request uintptr) error {
 			return err
 		}
 	}
-	return cbinding.Out("request", request)
+	return cbinding.RequestRoom(request)
 }
 
 // Pready is MPI_Pready.

@@ -71,6 +71,9 @@ func Mprobe(source, tag int, comm abi.Handle, message, status uintptr) int {
 	if err == nil {
 		err = cbinding.Out("message", message)
 	}
+	if err == nil {
+		err = messages.Room()
+	}
 	var got *mpi.Message
 	if err == nil {
 		got, err = mpi.Mprobe(cbinding.Background, m.c.Comm, m.source, m.tag)
@@ -91,6 +94,9 @@ func Improbe(source, tag int, comm abi.Handle, flag, message, status uintptr) in
 	}
 	if err == nil {
 		err = cbinding.Out("message", message)
+	}
+	if err == nil {
+		err = messages.Room()
 	}
 	var got *mpi.Message
 	if err == nil {
@@ -168,7 +174,7 @@ func Imrecv(buf uintptr, count int, datatype abi.Handle, message, request uintpt
 	}
 	b, err := cbinding.BufferOf(buf, count, datatype)
 	if err == nil {
-		err = cbinding.Out("request", request)
+		err = cbinding.RequestRoom(request)
 	}
 	if err != nil {
 		return cbinding.DoneOf(m.object(), proc, err)

@@ -53,7 +53,7 @@ func Irecv(buf uintptr, count int, datatype abi.Handle, source, tag int, comm ab
 	var m incoming
 	err := m.set(buf, count, datatype, source, tag, comm)
 	if err == nil {
-		err = cbinding.Out("request", request)
+		err = cbinding.RequestRoom(request)
 	}
 	if err != nil {
 		return cbinding.DoneOf(commObject(m.c), proc, err)
@@ -68,7 +68,7 @@ func RecvInit(buf uintptr, count int, datatype abi.Handle, source, tag int, comm
 	var m incoming
 	err := m.set(buf, count, datatype, source, tag, comm)
 	if err == nil {
-		err = cbinding.Out("request", request)
+		err = cbinding.RequestRoom(request)
 	}
 	if err != nil {
 		return cbinding.DoneOf(commObject(m.c), proc, err)
@@ -122,7 +122,7 @@ func Isendrecv(sendbuf uintptr, sendcount int, sendtype abi.Handle, dest, sendta
 	const proc = "MPI_Isendrecv"
 	s, r, err := both(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm)
 	if err == nil {
-		err = cbinding.Out("request", request)
+		err = cbinding.RequestRoom(request)
 	}
 	if err != nil {
 		return cbinding.DoneOf(commObject(s.c), proc, err)
@@ -137,7 +137,7 @@ func IsendrecvReplace(buf uintptr, count int, datatype abi.Handle, dest, sendtag
 	const proc = "MPI_Isendrecv_replace"
 	s, r, err := both(buf, count, datatype, dest, sendtag, buf, count, datatype, source, recvtag, comm)
 	if err == nil {
-		err = cbinding.Out("request", request)
+		err = cbinding.RequestRoom(request)
 	}
 	if err != nil {
 		return cbinding.DoneOf(commObject(s.c), proc, err)

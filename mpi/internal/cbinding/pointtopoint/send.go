@@ -116,7 +116,7 @@ func Ibsend(buf uintptr, count int, datatype abi.Handle, dest, tag int, comm abi
 	var m outgoing
 	err := m.set(buf, count, datatype, dest, tag, comm)
 	if err == nil {
-		err = cbinding.Out("request", request)
+		err = cbinding.RequestRoom(request)
 	}
 	var r *mpi.Request
 	if err == nil {
@@ -133,7 +133,7 @@ func isend(proc string, start func(*mpi.Comm, mpi.Buffer, int, int) (*mpi.Reques
 	var m outgoing
 	err := m.set(buf, count, datatype, dest, tag, comm)
 	if err == nil {
-		err = cbinding.Out("request", request)
+		err = cbinding.RequestRoom(request)
 	}
 	if err != nil {
 		return cbinding.DoneOf(commObject(m.c), proc, err)
@@ -163,7 +163,7 @@ func BsendInit(buf uintptr, count int, datatype abi.Handle, dest, tag int, comm 
 	var m outgoing
 	err := m.set(buf, count, datatype, dest, tag, comm)
 	if err == nil {
-		err = cbinding.Out("request", request)
+		err = cbinding.RequestRoom(request)
 	}
 	if err != nil {
 		return cbinding.DoneOf(commObject(m.c), proc, err)
@@ -176,7 +176,7 @@ func sendInit(proc string, prepare func(*mpi.Comm, mpi.Buffer, int, int) (*mpi.P
 	var m outgoing
 	err := m.set(buf, count, datatype, dest, tag, comm)
 	if err == nil {
-		err = cbinding.Out("request", request)
+		err = cbinding.RequestRoom(request)
 	}
 	if err != nil {
 		return cbinding.DoneOf(commObject(m.c), proc, err)

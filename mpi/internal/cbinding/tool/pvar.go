@@ -1,6 +1,8 @@
 package tool
 
 import (
+	"slices"
+
 	"github.com/weftstack/weft/mpi"
 	"github.com/weftstack/weft/mpi/internal/abi"
 	"github.com/weftstack/weft/mpi/internal/cbinding"
@@ -19,7 +21,7 @@ func (v *pvar) counts() bool {
 	return v.class == abi.TPvarClassCounter || v.class == abi.TPvarClassAggregate
 }
 
-var pvars = append(append(trafficPvars(), memoryPvars()...), []*pvar{
+var pvars = append(slices.Concat(trafficPvars(), handlePvars(), memoryPvars()), []*pvar{
 	{"weft_posted_receives", "receives that wait for a message", abi.TPvarClassLevel,
 		func(s *mpi.Stats) int { return s.Posted }},
 	{"weft_unexpected_messages", "messages that wait for a receive", abi.TPvarClassLevel,
@@ -60,6 +62,17 @@ func trafficPvars() []*pvar {
 			func(s *mpi.Stats) int {
 				return sumPeers(s, func(p *mpi.PeerStats) int { return int(k.of(p).Bytes) })
 			}})
+	}
+	return all
+}
+
+// handlePvars are the numbers of handles that the program has not freed, of each kind.
+func handlePvars() []*pvar {
+	var all []*pvar
+	for _, name := range cbinding.KindNames() {
+		all = append(all, &pvar{"weft_" + name + "_handles", "objects of kind " + name +
+			" that the program has made and not freed", abi.TPvarClassLevel,
+			func(*mpi.Stats) int { return cbinding.CountHandles(name) }})
 	}
 	return all
 }
