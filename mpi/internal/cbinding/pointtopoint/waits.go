@@ -19,6 +19,7 @@ const (
 type waitList struct {
 	at       uintptr             // the array of handles
 	statuses uintptr             // MPI_STATUSES_IGNORE: none
+	handles  []abi.Handle        // as they were when the call began
 	entries  []*cbinding.Request // nil for MPI_REQUEST_NULL
 	reqs     []*mpi.Request      // nil if there is no started operation
 	active   int                 // how many are not nil
@@ -49,7 +50,7 @@ func waitListOf(n int, p, statuses uintptr) (*waitList, error) {
 			l.recycle()
 			return nil, err
 		}
-		l.entries = append(l.entries, q)
+		l.entries, l.handles = append(l.entries, q), append(l.handles, h)
 		var r *mpi.Request
 		if q.Active() {
 			r = q.Operation
@@ -59,6 +60,15 @@ func waitListOf(n int, p, statuses uintptr) (*waitList, error) {
 	}
 	return l, nil
 }
+
+// freed reports whether request i was freed by this call, because it is in the list twice. Another thread may have made
+// a request of its memory by now, with another handle.
+func (l *waitList) freed(i int) bool {
+	return l.entries[i] != nil && cbinding.Requests.Get(l.handles[i]) != l.entries[i]
+}
+
+// pending reports whether request i has a started operation that this call has not completed.
+func (l *waitList) pending(i int) bool { return !l.freed(i) && l.entries[i].Active() }
 
 // results makes room for the results.
 func (l *waitList) results() {
@@ -74,7 +84,7 @@ func (l *waitList) recycle() {
 	clear(l.entries)
 	clear(l.reqs)
 	clear(l.errs)
-	*l = waitList{entries: l.entries[:0], reqs: l.reqs[:0], done: l.done[:0], sts: l.sts[:0], errs: l.errs[:0]}
+	*l = waitList{handles: l.handles[:0], entries: l.entries[:0], reqs: l.reqs[:0], done: l.done[:0], sts: l.sts[:0], errs: l.errs[:0]}
 	waitLists.Put(l)
 }
 
@@ -106,7 +116,10 @@ func (l *waitList) note(k int, o *cbinding.Object, err error) {
 // complete completes request i of the list with its result, which belongs to the k-th status.
 func (l *waitList) complete(i, k int, st mpi.Status, err error) {
 	q := l.entries[i]
-	if !q.Active() { // also if the same request is in the list twice
+	if !l.pending(i) {
+		if l.freed(i) {
+			cbinding.SetHandle(l.handleAt(i), abi.RequestNull)
+		}
 		cbinding.EmptyStatus(l.status(k))
 		l.note(k, nil, nil)
 		return
@@ -140,7 +153,7 @@ func Waitall(count int, requests, statuses uintptr) int {
 	for i, q := range l.entries {
 		var st mpi.Status
 		var err error
-		if q.Active() { // not one that was in the list before
+		if l.pending(i) { // not one that was in the list before
 			st, err = q.Operation.Wait(cbinding.Background)
 		}
 		l.complete(i, i, st, err)
