@@ -2,6 +2,7 @@ package cbinding
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -16,16 +17,17 @@ type BsendBuffer struct {
 	Address uintptr // as given; MPI_BUFFER_AUTOMATIC: without a bound
 	Size    int
 
-	flushing sync.Mutex // held by flush; taken before mu
-
 	mu      sync.Mutex // guards what follows
 	used    int
-	pending []bufferedSend
+	pending []*bufferedSend
 }
 
+// A bufferedSend is a message in a buffer.
 type bufferedSend struct {
-	r    *mpi.Request
 	size int
+
+	mu sync.Mutex   // held by the goroutine that waits for the message; guards what follows. Taken before that of the buffer
+	r  *mpi.Request // nil once the message has left
 }
 
 // ProcessBuffer is that of MPI_Buffer_attach.
@@ -71,7 +73,7 @@ func (b *BsendBuffer) Send(c *Communicator, data mpi.Buffer, rank, tag int) erro
 		r.Free() // it has left already: a failure of the peer is not reported
 		return nil
 	}
-	b.pending = append(b.pending, bufferedSend{r, need})
+	b.pending = append(b.pending, &bufferedSend{r: r, size: need})
 	b.used += need
 	return nil
 }
@@ -79,36 +81,62 @@ func (b *BsendBuffer) Send(c *Communicator, data mpi.Buffer, rank, tag int) erro
 // sweepEvery is how many sends of an automatic buffer are pending before it looks which have left.
 const sweepEvery = 64
 
-// sweep forgets the messages that have left. mu is held.
+// sweep forgets the messages that have left, but for the one that each flush waits for. mu is held.
 func (b *BsendBuffer) sweep() {
-	left := b.pending[:0]
-	for _, p := range b.pending {
-		if _, done, _ := p.r.Test(); done {
-			p.r.Free()
-			b.used -= p.size
-		} else {
-			left = append(left, p)
+	b.pending = slices.DeleteFunc(b.pending, func(p *bufferedSend) bool {
+		if !p.mu.TryLock() {
+			return false
 		}
-	}
-	clear(b.pending[len(left):])
-	b.pending = left
+		defer p.mu.Unlock()
+		if p.r == nil {
+			return true // a flush has found that
+		}
+		if _, done, _ := p.r.Test(); !done {
+			return false
+		}
+		b.gone(p)
+		return true
+	})
 }
 
-// Flush waits until all messages that are in the buffer now have left.
-func (b *BsendBuffer) Flush() {
-	b.flushing.Lock() // what another call waits for is no longer in pending
-	defer b.flushing.Unlock()
+// gone gives back the space of a message that has left. Both mutexes are held.
+func (b *BsendBuffer) gone(p *bufferedSend) {
+	p.r.Free() // a failure of the peer is not reported
+	p.r = nil
+	b.used -= p.size
+}
+
+// Messages returns the messages that are in the buffer now.
+func (b *BsendBuffer) Messages() []*bufferedSend {
 	b.mu.Lock()
-	now := b.pending
-	b.pending = nil
-	b.mu.Unlock()
-	for _, p := range now {
-		_, _ = p.r.Wait(Background) // a failure of the peer is not reported
-		p.r.Free()
-		b.mu.Lock()
-		b.used -= p.size
-		b.mu.Unlock()
+	defer b.mu.Unlock()
+	b.sweep()
+	return slices.Clone(b.pending)
+}
+
+// Flush waits until all messages that are in the buffer now have left. Later ones may be sent meanwhile.
+func (b *BsendBuffer) Flush() { b.Await(b.Messages()) }
+
+// Await waits until messages of the buffer have left (MPI-4.1, Section 3.6.1).
+func (b *BsendBuffer) Await(messages []*bufferedSend) {
+	for _, p := range messages {
+		b.await(p)
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sweep()
+}
+
+func (b *BsendBuffer) await(p *bufferedSend) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.r == nil {
+		return
+	}
+	_, _ = p.r.Wait(Background)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.gone(p)
 }
 
 // Attach makes b the buffer of an object or of the process.

@@ -57,7 +57,7 @@ func flushOf(from *atomic.Pointer[cbinding.BsendBuffer]) error {
 // iflush starts flush on a goroutine.
 func iflush(proc string, o *cbinding.Object, from *atomic.Pointer[cbinding.BsendBuffer], request uintptr) int {
 	b := from.Load()
-	err := cbinding.Out("request", request)
+	err := cbinding.RequestRoom(request)
 	if err == nil && b == nil {
 		err = cbinding.ErrNoBuffer
 	}
@@ -69,8 +69,9 @@ func iflush(proc string, o *cbinding.Object, from *atomic.Pointer[cbinding.Bsend
 		return cbinding.DoneOf(o, proc, err)
 	}
 	g := c.World().StartGrequest(nil)
+	now := b.Messages() // not those that the program sends after this call
 	go func() {
-		b.Flush()
+		b.Await(now)
 		g.Complete(mpi.Status{}, nil)
 	}()
 	h, err := cbinding.PutRequest(g.Request(), o)
