@@ -63,30 +63,34 @@ func createF90(proc string, combiner int, kinds []fortranKind, p, r int, newtype
 	if !ok || p < 0 && p != abi.Undefined || r < 0 && r != abi.Undefined {
 		return cbinding.Fail(proc, cbinding.ArgError(abi.ErrArg, "p and r", integers, "are those of no Fortran kind"))
 	}
+	return cbinding.Fail(proc, publishF90([3]int{combiner, p, r}, name, integers, newtype))
+}
+
+// publishF90 stores the handle of the parametrized type with a name, which is made once.
+func publishF90(key [3]int, name string, integers []int, newtype uintptr) error {
 	parametrized.Lock()
 	defer parametrized.Unlock()
-	key := [3]int{combiner, p, r}
 	if t := parametrized.types[key]; t != nil {
 		cbinding.SetHandle(newtype, t.Handle)
-		return 0
+		return nil
 	}
 	d, err := mpi.NamedType(name)
 	if err == nil {
 		d, err = d.Dup()
 	}
 	if err != nil {
-		return cbinding.Fail(proc, err)
+		return err
 	}
-	t := &cbinding.Datatype{Datatype: d, IsPredefined: true, Made: cbinding.Recipe{Combiner: combiner, Integers: integers}}
+	t := &cbinding.Datatype{Datatype: d, IsPredefined: true, Made: cbinding.Recipe{Combiner: key[0], Integers: integers}}
 	t.Committed.Store(true)
 	if err := t.Publish(newtype); err != nil {
-		return cbinding.Fail(proc, err)
+		return err
 	}
 	if parametrized.types == nil {
 		parametrized.types = make(map[[3]int]*cbinding.Datatype)
 	}
 	parametrized.types[key] = t
-	return 0
+	return nil
 }
 
 // orNone returns n, or 0 for MPI_UNDEFINED.

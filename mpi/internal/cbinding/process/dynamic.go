@@ -29,24 +29,28 @@ func CommGetParent(comm uintptr) int {
 	if err != nil {
 		return cbinding.Fail(proc, err)
 	}
+	return cbinding.Fail(proc, publishParent(w.Parent(), comm))
+}
+
+// publishParent stores the handle of the parent p, which may be nil.
+func publishParent(p *mpi.Comm, comm uintptr) error {
 	parent.Lock()
 	defer parent.Unlock()
-	p := w.Parent()
 	switch {
 	case p == nil:
 		cbinding.SetHandle(comm, abi.CommNull)
-		return 0
+		return nil
 	case cbinding.Comms.Get(parent.handle) != nil:
 		cbinding.SetHandle(comm, parent.handle)
-		return 0
+		return nil
 	}
 	p.SetName("MPI_COMM_PARENT")
 	o := &cbinding.Communicator{Comm: p}
 	if err := o.Publish(comm); err != nil {
-		return cbinding.Fail(proc, err)
+		return err
 	}
 	parent.handle = o.Handle
-	return 0
+	return nil
 }
 
 // newInter stores the handle of an intercommunicator with processes that were not there before.
