@@ -26,6 +26,21 @@ func (c *Communicator) NewComm(p uintptr, d *mpi.Comm) error {
 	return o.Publish(p)
 }
 
+// CommRoom checks where the handle of a communicator that is to be made is to be stored, and that there is room for one.
+func CommRoom(name string, p uintptr) error {
+	if err := Out(name, p); err != nil {
+		return err
+	}
+	return Comms.Room()
+}
+
+// RefuseSplit takes part in the making of communicators by all ranks of c as a rank whose arguments are wrong: the others,
+// which wait for it, get an error too. It returns err.
+func (c *Communicator) RefuseSplit(err error) error {
+	const noColor = -1 // which package mpi refuses, on all ranks
+	return c.Refuse(err, func() { _, _ = c.Split(Background, noColor, 0) })
+}
+
 // Publish gives o a handle and stores it at p.
 func (o *Communicator) Publish(p uintptr) error {
 	h, err := Comms.Put(o)

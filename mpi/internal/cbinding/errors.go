@@ -90,22 +90,36 @@ var goClasses = map[mpi.Class]int{
 // lastMessages holds the message of the last error of each class, for MPI_Error_string.
 var lastMessages struct {
 	sync.Mutex
-	text [len(classTexts)]string
+	text [lastClass + 1]string
+}
+
+// raisedOn returns the object whose error handler gets err, an error of a call on o. An early error, as that of a null
+// pointer, goes to the handler of calls without an object if o has none but the fatal one: programs that test for such
+// errors set that.
+func (o *Object) raisedOn(err error) *Object {
+	var call *CallError
+	if errors.As(err, &call) && call.early && o.Errhandler() == errorsAreFatal {
+		return noObject()
+	}
+	return o
+}
+
+// Refuse has a rank that has found err in the arguments of a collective call on o take part in it as one that has failed,
+// so that the others, which wait for it, get an error too. It returns err. If err ends the job takePart is not called:
+// nobody may come to take part with.
+func (o *Object) Refuse(err error, takePart func()) error {
+	if h := o.raisedOn(err).Errhandler(); h != errorsAreFatal && h != errorsAbort {
+		takePart()
+	}
+	return err
 }
 
 // raise gives err to the error handler of o and returns its code, or what the handler makes of that.
-// An early error, as that of a null pointer, goes to the handler of calls without an object if o has none but
-// the fatal one: programs that test for such errors set that.
 func (o *Object) raise(proc string, err error) int {
-	var call *CallError
-	if errors.As(err, &call) && call.early && o.Errhandler() == errorsAreFatal {
-		if other := noObject(); other != o {
-			return other.raise(proc, err)
-		}
-	}
+	o = o.raisedOn(err)
 	code := CodeOf(err)
 	message := proc + ": " + inC(proc, err)
-	if code >= 0 && code < len(classTexts) {
+	if code >= 0 && code <= lastClass {
 		lastMessages.Lock()
 		lastMessages.text[code] = message
 		lastMessages.Unlock()

@@ -39,7 +39,7 @@ func allgather(k collCall, own, all block, comm abi.Handle) int {
 	}
 	recv, err := all.times("recvcount", c.Peers())
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	var send mpi.Buffer
 	if c.IsInter() {
@@ -48,7 +48,7 @@ func allgather(k collCall, own, all block, comm abi.Handle) int {
 		send, err = ownBlock(c, own, all, c.Rank()*all.count)
 	}
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	return k.end(c,
 		func() error { return c.Allgather(cbinding.Background, send, recv) },
@@ -90,7 +90,7 @@ func allgatherv(k collCall, own block, all blocks, comm abi.Handle) int {
 	}
 	recv, err := all.vector(recvNames, c.Peers())
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	var send mpi.Buffer
 	if c.IsInter() {
@@ -99,7 +99,7 @@ func allgatherv(k collCall, own block, all blocks, comm abi.Handle) int {
 		send, err = ownOf(c, own, all, recvNames, recv.counts[c.Rank()])
 	}
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	return k.end(c,
 		func() error { return c.Allgatherv(cbinding.Background, send, recv.Buffer, recv.counts, recv.displs) },

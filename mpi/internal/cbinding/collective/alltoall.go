@@ -48,7 +48,7 @@ func alltoall(k collCall, sent, received block, comm abi.Handle) int {
 		}
 	}
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	return k.end(c,
 		func() error { return c.Alltoall(cbinding.Background, send, recv) },
@@ -98,7 +98,7 @@ func alltoallv(k collCall, sent, received blocks, comm abi.Handle) int {
 		}
 	}
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	return k.end(c,
 		func() error {
@@ -152,7 +152,7 @@ func alltoallw(k collCall, sent, received typedBlocks, comm abi.Handle) int {
 		send, err = sent.buffers("send", c.Peers(), sent.large)
 	}
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	return k.end(c,
 		func() error { return c.Alltoallw(cbinding.Background, send, recv) },

@@ -56,7 +56,7 @@ func bcast(k collCall, buffer uintptr, count int, datatype abi.Handle, root int,
 		b, err = cbinding.BufferOf(buffer, count, datatype)
 	}
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	return k.end(c,
 		func() error { return c.Bcast(cbinding.Background, b, r) },

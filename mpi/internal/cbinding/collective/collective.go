@@ -2,9 +2,11 @@ package collective
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/weftstack/weft/mpi"
 	"github.com/weftstack/weft/mpi/internal/abi"
+	"github.com/weftstack/weft/mpi/internal/bridge"
 	"github.com/weftstack/weft/mpi/internal/cbinding"
 )
 
@@ -38,7 +40,7 @@ func (k collCall) begin(comm abi.Handle) (*cbinding.Communicator, int) {
 		_, err = cbinding.HintsOf(k.info) // there are none for collectives
 	}
 	if err != nil {
-		return nil, c.Done(k.proc, err)
+		return nil, k.refuse(c, err)
 	}
 	return c, abi.Success
 }
@@ -50,9 +52,48 @@ func (k collCall) rooted(comm abi.Handle, root int) (c *cbinding.Communicator, r
 	}
 	r, err := c.Root(root)
 	if err != nil {
-		return nil, 0, c.Done(k.proc, err)
+		return nil, 0, k.refuse(c, err)
 	}
 	return c, r, abi.Success
+}
+
+// kinds are the kinds of collectives, by their names without MPI_, I and _init. Those that only have no tuning are the
+// kind of another that is alike.
+var kinds = map[string]mpi.Coll{"barrier": mpi.CollBarrier, "bcast": mpi.CollBcast, "reduce": mpi.CollReduce,
+	"allreduce": mpi.CollAllreduce, "gather": mpi.CollGather, "gatherv": mpi.CollGatherv, "scatter": mpi.CollScatter,
+	"scatterv": mpi.CollScatterv, "allgather": mpi.CollAllgather, "allgatherv": mpi.CollAllgatherv,
+	"alltoall": mpi.CollAlltoall, "alltoallv": mpi.CollAlltoallv, "alltoallw": mpi.CollAlltoall,
+	"reduce_scatter": mpi.CollReduceScatter, "reduce_scatter_block": mpi.CollReduceScatterBlock,
+	"scan": mpi.CollScan, "exscan": mpi.CollExscan}
+
+// name returns the name of the collective, in lower case, without MPI_, I and _init.
+func (k collCall) name() string {
+	name := strings.ToLower(strings.TrimPrefix(k.proc, "MPI_"))
+	switch k.form {
+	case nonblocking:
+		name = strings.TrimPrefix(name, "i")
+	case persistent:
+		name = strings.TrimSuffix(name, "_init")
+	}
+	return name
+}
+
+// refuse ends a call that is wrong in this rank. The others may have begun it, so its turn on the communicator is used
+// up: the next collectives of all ranks match.
+func (k collCall) refuse(c *cbinding.Communicator, err error) int {
+	name := k.name()
+	switch {
+	case k.form == persistent: // has a duplicate of the communicator
+		if d, e := c.Dup(cbinding.Background); e == nil {
+			d.Free()
+		}
+	case strings.HasPrefix(name, "neighbor_"): // takes two turns
+		bridge.SkipCollective(c.Comm, int(mpi.CollBarrier), k.form == blocking)
+		bridge.SkipCollective(c.Comm, int(mpi.CollBarrier), k.form == blocking)
+	default:
+		bridge.SkipCollective(c.Comm, int(kinds[name]), k.form == blocking)
+	}
+	return c.Done(k.proc, err)
 }
 
 // end makes the call in its form and ends it.

@@ -40,7 +40,7 @@ func gather(k collCall, own, all block, root int, comm abi.Handle) int {
 	}
 	send, recv, err := own.among(c, all, "recvcount", r)
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	return k.end(c,
 		func() error { return c.Gather(cbinding.Background, send, recv, r) },
@@ -82,7 +82,7 @@ func gatherv(k collCall, own block, all blocks, root int, comm abi.Handle) int {
 	}
 	send, recv, err := own.amongVector(c, all, recvNames, r)
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	return k.end(c,
 		func() error { return c.Gatherv(cbinding.Background, send, recv.Buffer, recv.counts, recv.displs, r) },

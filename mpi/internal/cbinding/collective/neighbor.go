@@ -39,11 +39,11 @@ func neighborAllgather(k collCall, sent, received block, comm abi.Handle) int {
 	}
 	send, err := sent.buffer()
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	recv, err := received.times("recvcount", sources)
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	return k.end(c,
 		func() error { return c.NeighborAllgather(cbinding.Background, send, recv) },
@@ -85,11 +85,11 @@ func neighborAllgatherv(k collCall, sent block, received blocks, comm abi.Handle
 	}
 	send, err := sent.buffer()
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	recv, err := received.vector(recvNames, sources)
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	return k.end(c,
 		func() error {
@@ -136,11 +136,11 @@ func neighborAlltoall(k collCall, sent, received block, comm abi.Handle) int {
 	}
 	send, err := sent.times("sendcount", targets)
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	recv, err := received.times("recvcount", sources)
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	return k.end(c,
 		func() error { return c.NeighborAlltoall(cbinding.Background, send, recv) },
@@ -182,11 +182,11 @@ func neighborAlltoallv(k collCall, sent, received blocks, comm abi.Handle) int {
 	}
 	send, err := sent.vector(toSendNames, targets)
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	recv, err := received.vector(toRecvNames, sources)
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	return k.end(c,
 		func() error {
@@ -238,11 +238,11 @@ func neighborAlltoallw(k collCall, sent, received typedBlocks, comm abi.Handle) 
 	}
 	send, err := sent.buffers("send", targets, true)
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	recv, err := received.buffers("recv", sources, true)
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	return k.end(c,
 		func() error { return c.NeighborAlltoallw(cbinding.Background, send, recv) },
@@ -257,7 +257,7 @@ func (k collCall) neighbors(comm abi.Handle) (c *cbinding.Communicator, sources,
 	}
 	t, err := c.NeedTopology()
 	if err != nil {
-		return nil, 0, 0, c.Done(k.proc, err)
+		return nil, 0, 0, k.refuse(c, err)
 	}
 	from, to := t.Neighbors()
 	return c, len(from), len(to), abi.Success

@@ -47,11 +47,11 @@ func reduce(
 		}
 	}
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	o, err := reduceOp(op, datatype)
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	return k.end(c,
 		func() error { return c.Reduce(cbinding.Background, send, recv, o, at) },
@@ -73,7 +73,7 @@ func (f reduction) call(k collCall, sendbuf, recvbuf uintptr, count int, datatyp
 	}
 	send, recv, o, err := reduceBuffers(c, sendbuf, recvbuf, count, count, datatype, op)
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	return k.end(c,
 		func() error { return f.run(c.Comm, cbinding.Background, send, recv, o) },

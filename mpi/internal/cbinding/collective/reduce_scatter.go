@@ -45,11 +45,11 @@ func reduceScatter(k collCall, sendbuf, recvbuf, recvcounts uintptr, datatype, o
 		all += counts[i]
 	}
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	send, recv, o, err := reduceBuffers(c, sendbuf, recvbuf, all, counts[c.Rank()], datatype, op)
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	return k.end(c,
 		func() error { return c.ReduceScatter(cbinding.Background, send, recv, counts, o) },
@@ -84,11 +84,11 @@ func reduceScatterBlock(k collCall, sendbuf, recvbuf uintptr, recvcount int, dat
 	}
 	all, err := times("recvcount", recvcount, c.Size())
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	send, recv, o, err := reduceBuffers(c, sendbuf, recvbuf, all, recvcount, datatype, op)
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	return k.end(c,
 		func() error { return c.ReduceScatterBlock(cbinding.Background, send, recv, o) },

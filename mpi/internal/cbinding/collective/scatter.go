@@ -40,7 +40,7 @@ func scatter(k collCall, all, own block, root int, comm abi.Handle) int {
 	}
 	recv, send, err := own.among(c, all, "sendcount", r)
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	return k.end(c,
 		func() error { return c.Scatter(cbinding.Background, send, recv, r) },
@@ -82,7 +82,7 @@ func scatterv(k collCall, all blocks, own block, root int, comm abi.Handle) int 
 	}
 	recv, send, err := own.amongVector(c, all, sendNames, r)
 	if err != nil {
-		return c.Done(k.proc, err)
+		return k.refuse(c, err)
 	}
 	return k.end(c,
 		func() error { return c.Scatterv(cbinding.Background, send.Buffer, recv, send.counts, send.displs, r) },

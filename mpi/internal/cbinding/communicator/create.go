@@ -30,14 +30,25 @@ func CommDupWithInfo(comm, info abi.Handle, newcomm uintptr) int {
 	hints, err := cbinding.HintsOf(info)
 	if err == nil {
 		err = dupComm(c, newcomm, hints)
+	} else {
+		err = refuseDup(c, err)
 	}
 	return c.Done(proc, err)
 }
 
+// refuseDup ends the duplication of c in a rank whose arguments are wrong: the other ranks count their duplicates, and
+// this one makes one like them. It returns err.
+func refuseDup(c *cbinding.Communicator, err error) error {
+	if d, e := c.Comm.Dup(cbinding.Background); e == nil {
+		d.Free()
+	}
+	return err
+}
+
 // dup stores the handle of a duplicate of c at p. It does not communicate.
 func dupComm(c *cbinding.Communicator, p uintptr, hints mpi.Info) error {
-	if p == 0 {
-		return cbinding.NullError("newcomm")
+	if err := cbinding.CommRoom("newcomm", p); err != nil {
+		return refuseDup(c, err)
 	}
 	d, err := c.Comm.DupWithInfo(cbinding.Background, hints)
 	if err != nil {
@@ -68,10 +79,14 @@ func CommCreate(comm, group abi.Handle, newcomm uintptr) int {
 	}
 	g, err := cbinding.GroupOf(group)
 	if err == nil {
-		err = cbinding.Out("newcomm", newcomm)
+		err = cbinding.CommRoom("newcomm", newcomm)
+	}
+	if err != nil && c.IsInter() {
+		// The members of the remote group are not in the local one: all ranks get an error.
+		return c.Done(proc, c.Refuse(err, func() { _, _ = c.Create(cbinding.Background, c.RemoteGroup()) }))
 	}
 	if err != nil {
-		return c.Done(proc, err)
+		return c.Done(proc, c.RefuseSplit(err))
 	}
 	var d *mpi.Comm
 	if c.IsInter() {
@@ -121,7 +136,7 @@ func CommCreateGroup(comm, group abi.Handle, tag int, newcomm uintptr) int {
 	}
 	g, err := cbinding.GroupOf(group)
 	if err == nil {
-		err = cbinding.Out("newcomm", newcomm)
+		err = cbinding.CommRoom("newcomm", newcomm)
 	}
 	if err == nil {
 		tag, err = cbinding.TagOf("tag", tag)
@@ -150,10 +165,10 @@ func CommSplit(comm abi.Handle, color, key int, newcomm uintptr) int {
 	if color == abi.Undefined {
 		color = mpi.Undefined
 	} else if color < 0 {
-		return c.Done(proc, cbinding.ArgError(abi.ErrArg, "color", color, "is negative"))
+		return c.Done(proc, c.RefuseSplit(cbinding.ArgError(abi.ErrArg, "color", color, "is negative")))
 	}
-	if err := cbinding.Out("newcomm", newcomm); err != nil {
-		return c.Done(proc, err)
+	if err := cbinding.CommRoom("newcomm", newcomm); err != nil {
+		return c.Done(proc, c.RefuseSplit(err))
 	}
 	d, err := c.Split(cbinding.Background, color, key)
 	if err == nil {
@@ -179,16 +194,16 @@ func CommSplitType(comm abi.Handle, splitType, key int, info abi.Handle, newcomm
 	if err != nil {
 		return cbinding.Fail(proc, err)
 	}
-	if err := cbinding.Out("newcomm", newcomm); err != nil {
-		return c.Done(proc, err)
+	if err := cbinding.CommRoom("newcomm", newcomm); err != nil {
+		return c.Done(proc, c.RefuseSplit(err))
 	}
 	kind, ok := splitKinds[splitType]
 	if !ok {
-		return c.Done(proc, cbinding.ArgError(abi.ErrArg, "split_type", splitType, "is not known"))
+		return c.Done(proc, c.RefuseSplit(cbinding.ArgError(abi.ErrArg, "split_type", splitType, "is not known")))
 	}
 	hints, err := cbinding.HintsOf(info)
 	if err != nil {
-		return c.Done(proc, err)
+		return c.Done(proc, c.RefuseSplit(err))
 	}
 	d, err := c.SplitType(cbinding.Background, kind, key, hints)
 	if err == nil {
@@ -211,22 +226,22 @@ func IntercommCreate(
 		return c.Done(proc, cbinding.ArgError(abi.ErrComm, "local_comm", c.Comm, "is an intercommunicator"))
 	}
 	if localLeader < 0 || localLeader >= c.Size() {
-		return c.Done(proc, c.BadRank("local_leader", localLeader, abi.ErrRank))
+		return c.Done(proc, refuseInter(c, c.BadRank("local_leader", localLeader, abi.ErrRank)))
 	}
-	if err := cbinding.Out("newintercomm", newcomm); err != nil {
-		return c.Done(proc, err)
+	if err := cbinding.CommRoom("newintercomm", newcomm); err != nil {
+		return c.Done(proc, refuseInter(c, err))
 	}
 	if tag, err = cbinding.TagOf("tag", tag); err != nil {
-		return c.Done(proc, err)
+		return c.Done(proc, refuseInter(c, err))
 	}
 	var bridge *mpi.Comm
 	if c.Rank() == localLeader {
 		b, err := cbinding.CommOf(peerComm)
 		if err != nil {
-			return c.Done(proc, err)
+			return c.Done(proc, refuseInter(c, err))
 		}
 		if remoteLeader < 0 || remoteLeader >= b.Peers() {
-			return c.Done(proc, b.BadRank("remote_leader", remoteLeader, abi.ErrRank))
+			return c.Done(proc, refuseInter(c, b.BadRank("remote_leader", remoteLeader, abi.ErrRank)))
 		}
 		bridge = b.Comm
 	} else {
@@ -237,6 +252,14 @@ func IntercommCreate(
 		err = c.NewComm(newcomm, d)
 	}
 	return c.Done(proc, err)
+}
+
+// refuseInter takes part in the making of an intercommunicator as a rank whose arguments are wrong: the others of the
+// local group get an error too. It returns err.
+func refuseInter(c *cbinding.Communicator, err error) error {
+	return c.Refuse(err, func() {
+		_, _ = mpi.IntercommCreate(cbinding.Background, c.Comm, -1, nil, 0, 0) // -1 is no leader
+	})
 }
 
 // IntercommMerge is MPI_Intercomm_merge.

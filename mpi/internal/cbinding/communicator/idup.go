@@ -28,14 +28,16 @@ func CommIdupWithInfo(comm, info abi.Handle, newcomm, request uintptr) int {
 	hints, err := cbinding.HintsOf(info)
 	if err == nil {
 		err = idupComm(c, newcomm, request, hints)
+	} else {
+		err = refuseDup(c, err)
 	}
 	return c.Done(proc, err)
 }
 
 // idup is dup with a request, which is done at once.
 func idupComm(c *cbinding.Communicator, p, request uintptr, hints mpi.Info) error {
-	if request == 0 {
-		return cbinding.NullError("request")
+	if err := cbinding.RequestRoom(request); err != nil {
+		return refuseDup(c, err)
 	}
 	if err := dupComm(c, p, hints); err != nil {
 		return err

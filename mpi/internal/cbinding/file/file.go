@@ -89,6 +89,9 @@ func FileOpen(comm abi.Handle, filename uintptr, amode int, info abi.Handle, fh 
 		return refuseOpen(proc, c, err)
 	}
 	cbinding.SetHandle(fh, abi.FileNull)
+	if err := files.Room(); err != nil {
+		return refuseOpen(proc, c, err)
+	}
 	hints, err := cbinding.HintsOf(info)
 	if err != nil {
 		return refuseOpen(proc, c, err)
@@ -117,8 +120,9 @@ func FileOpen(comm abi.Handle, filename uintptr, amode int, info abi.Handle, fh 
 // refuseOpen ends MPI_File_open with an error in the arguments of this rank: the others, which wait for it,
 // get one too.
 func refuseOpen(proc string, c *cbinding.Communicator, err error) int {
-	_, _ = c.OpenFile(cbinding.Background, "", badMode, nil)
-	return cbinding.NoFile.Done(proc, err)
+	return cbinding.NoFile.Done(proc, cbinding.NoFile.Refuse(err, func() {
+		_, _ = c.OpenFile(cbinding.Background, "", badMode, nil)
+	}))
 }
 
 // FileClose is MPI_File_close.

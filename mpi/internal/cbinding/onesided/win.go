@@ -1,6 +1,7 @@
 package onesided
 
 import (
+	"context"
 	"errors"
 	"unsafe"
 
@@ -70,7 +71,9 @@ func winComm(comm, hints abi.Handle, size, unit int, win uintptr) (*cbinding.Com
 	case unit < 1 || unit > 1<<31-1:
 		err = cbinding.ArgError(abi.ErrDisp, "disp_unit", unit, "is no positive int")
 	default:
-		err = cbinding.Out("win", win)
+		if err = cbinding.Out("win", win); err == nil {
+			err = windows.Room()
+		}
 	}
 	if err != nil {
 		return c, nil, err
@@ -88,6 +91,16 @@ func doneWin(c *cbinding.Communicator, proc string, p uintptr, err error) int {
 		return cbinding.Fail(proc, err)
 	}
 	return c.Done(proc, err)
+}
+
+// refuseWin is doneWin of a call with an error in the arguments of this rank: it takes part with a size that package mpi
+// refuses, so that the others, which wait for it, get an error too.
+func refuseWin(c *cbinding.Communicator, proc string, p uintptr, err error,
+	allocate func(context.Context, *mpi.Comm, int, int, ...mpi.WinOption) (*mpi.Window, error)) int {
+	if !c.IsInter() {
+		err = c.Refuse(err, func() { _, _ = allocate(cbinding.Background, c.Comm, -1, 1) })
+	}
+	return doneWin(c, proc, p, err)
 }
 
 // newWin stores the handle of a window at p.
@@ -126,7 +139,7 @@ func WinCreate(base uintptr, size, dispUnit int, info, comm abi.Handle, win uint
 		err = cbinding.ArgError(abi.ErrBase, "base", base, "is no address")
 	}
 	if err != nil {
-		return doneWin(c, proc, win, err)
+		return refuseWin(c, proc, win, err, mpi.WindowAllocate)
 	}
 	w, err := mpi.WindowCreate(cbinding.Background, c.Comm, cbinding.Array[byte](base, size), dispUnit, opts...)
 	if err == nil {
@@ -149,7 +162,7 @@ func WinAllocate(size, dispUnit int, info, comm abi.Handle, baseptr, win uintptr
 		err = cbinding.Out("baseptr", baseptr)
 	}
 	if err != nil {
-		return doneWin(c, proc, win, err)
+		return refuseWin(c, proc, win, err, mpi.WindowAllocate)
 	}
 	w, err := mpi.WindowAllocate(cbinding.Background, c.Comm, size, dispUnit, opts...)
 	if err == nil {
@@ -178,7 +191,7 @@ func WinAllocateShared(size, dispUnit int, info, comm abi.Handle, baseptr, win u
 		err = cbinding.Out("baseptr", baseptr)
 	}
 	if err != nil {
-		return doneWin(c, proc, win, err)
+		return refuseWin(c, proc, win, err, mpi.WindowAllocateShared)
 	}
 	w, err := mpi.WindowAllocateShared(cbinding.Background, c.Comm, size, dispUnit, opts...)
 	if err == nil {
@@ -197,7 +210,7 @@ func WinCreateDynamic(info, comm abi.Handle, win uintptr) int {
 		return doneWin(c, proc, win, err)
 	}
 	if err != nil {
-		return doneWin(c, proc, win, err)
+		return refuseWin(c, proc, win, err, mpi.WindowAllocate)
 	}
 	w, err := mpi.WindowCreateDynamic(cbinding.Background, c.Comm, opts...)
 	if err == nil {

@@ -43,10 +43,12 @@ func CartCreate(commOld abi.Handle, ndims int, dims, periods uintptr, reorder in
 	}
 	d, p, err := grid(ndims, dims, periods)
 	if err == nil {
-		err = cbinding.Out("comm_cart", commCart)
+		err = cbinding.CommRoom("comm_cart", commCart)
 	}
 	if err != nil {
-		return newTopology(c, proc, commCart, nil, err)
+		return newTopology(c, proc, commCart, nil, c.Refuse(err, func() {
+			_, _ = mpi.NewCart(cbinding.Background, c.Comm, []int{-1}, []bool{false}) // there is no such grid
+		}))
 	}
 	t, err := mpi.NewCart(cbinding.Background, c.Comm, d, p, reordering(reorder)...)
 	if t == nil {
@@ -184,10 +186,12 @@ func CartSub(comm abi.Handle, remainDims, newcomm uintptr) int {
 	}
 	keep, err := flags("remain_dims", remainDims, len(t.Dims()))
 	if err == nil {
-		err = cbinding.Out("newcomm", newcomm)
+		err = cbinding.CommRoom("newcomm", newcomm)
 	}
 	if err != nil {
-		return newTopology(c, proc, newcomm, nil, err)
+		return newTopology(c, proc, newcomm, nil, c.Refuse(err, func() {
+			_, _ = t.Sub(cbinding.Background, make([]bool, len(t.Dims())+1)...) // there is no such dimension
+		}))
 	}
 	s, err := t.Sub(cbinding.Background, keep...)
 	if s == nil {

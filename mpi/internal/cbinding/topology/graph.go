@@ -38,6 +38,17 @@ func neighborLists(nnodes int, index, edges uintptr) ([][]int, error) {
 	return lists, nil
 }
 
+// refuseGraph takes part in the making of a graph as a rank whose arguments are wrong: the others, which wait for it, get
+// an error too. It returns err.
+func refuseGraph(c *cbinding.Communicator, err error) error {
+	if c.IsInter() {
+		return err
+	}
+	return c.Refuse(err, func() {
+		_, _ = mpi.NewGraph(cbinding.Background, c.Comm, []int{c.Size()}, nil) // there is no such rank
+	})
+}
+
 // GraphCreate is MPI_Graph_create.
 func GraphCreate(commOld abi.Handle, nnodes int, index, edges uintptr, reorder int, commGraph uintptr) int {
 	cbinding.NullHandle(commGraph, abi.CommNull)
@@ -48,10 +59,10 @@ func GraphCreate(commOld abi.Handle, nnodes int, index, edges uintptr, reorder i
 	}
 	lists, err := neighborLists(nnodes, index, edges)
 	if err == nil {
-		err = cbinding.Out("comm_graph", commGraph)
+		err = cbinding.CommRoom("comm_graph", commGraph)
 	}
 	if err != nil {
-		return newTopology(c, proc, commGraph, nil, err)
+		return newTopology(c, proc, commGraph, nil, refuseGraph(c, err))
 	}
 	g, err := mpi.NewFullGraph(cbinding.Background, c.Comm, lists, reordering(reorder)...)
 	if g == nil {
@@ -210,8 +221,14 @@ func DistGraphCreateAdjacent(commOld abi.Handle, indegree int, sources, sourcewe
 }
 
 func adjacentGraph(c *cbinding.Communicator, indegree int, sources, sourceweights uintptr, outdegree int,
-	destinations, destweights uintptr, info abi.Handle, reorder int, result uintptr) (*mpi.Graph, error) {
-	if err := cbinding.Out("comm_dist_graph", result); err != nil {
+	destinations, destweights uintptr, info abi.Handle, reorder int, result uintptr) (g *mpi.Graph, err error) {
+	begun := false
+	defer func() {
+		if !begun {
+			err = refuseGraph(c, err)
+		}
+	}()
+	if err := cbinding.CommRoom("comm_dist_graph", result); err != nil {
 		return nil, err
 	}
 	if _, err := cbinding.HintsOf(info); err != nil {
@@ -229,6 +246,7 @@ func adjacentGraph(c *cbinding.Communicator, indegree int, sources, sourceweight
 		return nil, cbinding.ArgError(abi.ErrArg, "destweights", destweights, "and sourceweights are not both MPI_UNWEIGHTED")
 	}
 	if sourceweights == abi.Unweighted {
+		begun = true
 		return mpi.NewGraph(cbinding.Background, c.Comm, from, to, reordering(reorder)...)
 	}
 	fromWeights, err := weights("sourceweights", sourceweights, indegree)
@@ -239,6 +257,7 @@ func adjacentGraph(c *cbinding.Communicator, indegree int, sources, sourceweight
 	if err != nil {
 		return nil, err
 	}
+	begun = true
 	return mpi.NewWeightedGraph(cbinding.Background, c.Comm, from, fromWeights, to, toWeights, reordering(reorder)...)
 }
 
@@ -259,8 +278,14 @@ func DistGraphCreate(commOld abi.Handle, n int, sources, degrees, destinations, 
 }
 
 func distGraph(c *cbinding.Communicator, n int, sources, degrees, destinations, edgeWeights uintptr, info abi.Handle,
-	reorder int, result uintptr) (*mpi.Graph, error) {
-	if err := cbinding.Out("comm_dist_graph", result); err != nil {
+	reorder int, result uintptr) (g *mpi.Graph, err error) {
+	begun := false
+	defer func() {
+		if !begun {
+			err = refuseGraph(c, err)
+		}
+	}()
+	if err := cbinding.CommRoom("comm_dist_graph", result); err != nil {
 		return nil, err
 	}
 	if _, err := cbinding.HintsOf(info); err != nil {
@@ -301,8 +326,10 @@ func distGraph(c *cbinding.Communicator, n int, sources, degrees, destinations, 
 		at += d
 	}
 	if edgeWeights == abi.Unweighted {
+		begun = true
 		return mpi.NewDistGraph(cbinding.Background, c.Comm, nodes, targets, reordering(reorder)...)
 	}
+	begun = true
 	return mpi.NewWeightedDistGraph(cbinding.Background, c.Comm, nodes, targets, byNode, reordering(reorder)...)
 }
 
