@@ -2,6 +2,7 @@ package cbinding
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -133,5 +134,41 @@ func TestGetDoesNotAllocate(t *testing.T) {
 		table.Delete(h)
 	}); n != 0 {
 		t.Errorf("put, get and delete allocate %v times", n)
+	}
+}
+
+// TestTableRoom fills a table: calls that ask for room are refused with the limit, while those that have asked before
+// still get a handle.
+func TestTableRoom(t *testing.T) {
+	kind := groupKind
+	kind.Name = "full"
+	table := NewTable[int](kind)
+	const most = 1<<16 - spareSlots
+	v := 7
+	var last abi.Handle
+	for range most {
+		if err := table.Room(); err != nil {
+			t.Fatal(err)
+		}
+		h, err := table.Put(&v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = h
+	}
+	if n := CountHandles("full"); n != most {
+		t.Errorf("%d objects are counted, want %d", n, most)
+	}
+	if err := table.Room(); CodeOf(err) != abi.ErrNoMem || !strings.Contains(err.Error(), strconv.Itoa(most)) {
+		t.Errorf("room in a full table: %v", err)
+	}
+	if h, err := table.Put(&v); err != nil || table.Get(h) != &v {
+		t.Errorf("a call that has found room before got %v", err)
+	} else {
+		table.Delete(h)
+	}
+	table.Delete(last)
+	if err := table.Room(); err != nil {
+		t.Errorf("after an object is freed: %v", err)
 	}
 }
