@@ -133,7 +133,7 @@ func (o *Object) Called(proc string, code int) {
 	message := proc + ": called by the program with " + CodeText(code)
 	if class, ok := ClassOf(code); ok && class != code && ClassText(code) != "" {
 		message = ClassText(code)
-		if class < len(classTexts) {
+		if class <= lastClass {
 			lastMessages.Lock()
 			lastMessages.text[class] = message
 			lastMessages.Unlock()

@@ -45,7 +45,7 @@ var elementNames = map[string]string{
 
 // className returns the name of an error class, MPI_ERR_RANK, or the text of a code of the program.
 func className(code int) string {
-	if class, ok := ClassOf(code); ok && class < len(classTexts) {
+	if class, ok := ClassOf(code); ok && class <= lastClass {
 		code = class
 	}
 	name, _, _ := strings.Cut(ClassText(code), ":")
