@@ -191,10 +191,10 @@ func (w *world) newRank(i, size int, site, process uint16) *rank {
 	r := &rank{w: w, address: relay.Address{Site: site, Node: 1, Process: process}, key: w.key}
 	r.eng = p2p.New(&p2p.Config{Rank: i, Size: size, Eager: 64 << 10, Unexpected: 4 << 20, Streams: testStreams,
 		PeerError: func(p *p2p.Peer, err error) error { return fmt.Errorf("rank %d: %w", p.Rank, err) },
-		OnDown: func(_ *p2p.Peer, err error) {
+		OnDown: func(p *p2p.Peer, _ error) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.downs = append(r.downs, err)
+			r.downs = append(r.downs, p.Failure())
 		}})
 	r.eng.Progress.Init(nil, 0)
 	r.transport = w.open(nodeAddr(site, process))
