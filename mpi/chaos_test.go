@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/weftstack/weft/mpi/internal/job"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 	"github.com/weftstack/weft/mpi/internal/transport"
 )
@@ -112,9 +113,9 @@ func newChaos(t *testing.T, n int, rng *rand.Rand, opts ...Option) *chaos {
 		t.Fatal(err)
 	}
 	k := &chaos{t: t, rng: rng}
-	launcher := newLocalJob(n)
+	launcher := job.NewLocal(n, nil)
 	for r := range n {
-		k.worlds = append(k.worlds, newWorld(r, n, o, &localLauncher{job: launcher}))
+		k.worlds = append(k.worlds, newWorld(r, n, o, launcher))
 	}
 	for _, a := range k.worlds {
 		for _, b := range k.worlds {

@@ -35,7 +35,7 @@ func idle(t *testing.T, addr string, n int) {
 func TestStrangersTCP(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), handshake.Timeout/2)
 	defer cancel()
-	launcher := newLocalJob(2)
+	launcher := job.NewLocal(2, nil)
 	o, err := buildOptions(TransportTCP, []Option{WithAddrs(job.Loopback)})
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestStrangersTCP(t *testing.T) {
 	var worlds [2]*World
 	var trs [2]job.Transport
 	for r := range worlds {
-		worlds[r] = newWorld(r, 2, o, &localLauncher{job: launcher})
+		worlds[r] = newWorld(r, 2, o, launcher)
 		if trs[r], err = worlds[r].job.OpenTransport(); err != nil {
 			t.Fatal(err)
 		}

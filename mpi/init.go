@@ -63,7 +63,7 @@ func joinJob(ctx context.Context, opts []Option) (w *World, spent bool, err erro
 		rank, size, launcher = client.Rank, client.Size, client
 		o.Launcher = client.Addr
 	} else {
-		launcher = &localLauncher{job: newLocalJob(1)}
+		launcher = &localLauncher{localJob: &localJob{Local: job.NewLocal(1, nil)}}
 		o.Addrs = append(o.Addrs, job.Loopback)[:1]
 	}
 	if err := o.ReadPlace(rank, client.JobName(), client != nil && client.Spawned); err != nil {
@@ -88,7 +88,7 @@ func joinAs(ctx context.Context, rank, size int, o *options, launcher job.Launch
 	}
 	joining, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if err := w.job.Watch(ctx, client, cancel, w.blocked); err != nil {
+	if err := w.job.Watch(ctx, client, cancel); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	err = w.join(joining, f)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/weftstack/weft/internal/pmi"
+	"github.com/weftstack/weft/mpi/internal/job"
 	"github.com/weftstack/weft/mpi/internal/localsites"
 )
 
@@ -29,7 +30,7 @@ var localNames pmi.Names
 
 // start runs the ranks of a job.
 func (fam *localFamily) start(j *localJob, what string, f func(rank int) func(context.Context, *World) error) {
-	for rank := range j.size {
+	for rank := range j.Size() {
 		fam.wg.Go(func() {
 			joined, err := j.run(fam.ctx, rank, fam.o, f(rank))
 			if err == nil {
@@ -47,7 +48,7 @@ func (fam *localFamily) start(j *localJob, what string, f func(rank int) func(co
 
 // Spawn implements dynamic.Spawner.
 func (b *localLauncher) Spawn(_ context.Context, s *pmi.Spawn) (*pmi.Spawned, error) {
-	fam := b.job.family
+	fam := b.family
 	if fam == nil {
 		return nil, errors.New("the process was started without a launcher")
 	}
@@ -72,11 +73,7 @@ func (b *localLauncher) Spawn(_ context.Context, s *pmi.Spawn) (*pmi.Spawned, er
 	if out.Err() != nil {
 		return out, nil
 	}
-	j := newLocalJob(len(progs))
-	j.family, j.app, j.spawned = fam, app, true
-	for k, v := range s.Preput {
-		j.store[k] = v
-	}
+	j := &localJob{Local: job.NewLocal(len(progs), s.Preput), family: fam, app: app, spawned: true}
 	fam.mu.Lock()
 	fam.n++
 	what := fmt.Sprintf("spawned job %d, ", fam.n)
@@ -90,7 +87,7 @@ func (b *localLauncher) Spawn(_ context.Context, s *pmi.Spawn) (*pmi.Spawned, er
 // Publish implements nameService.
 func (b *localLauncher) Publish(_ context.Context, name, port string) error {
 	err := localNames.Publish(name, port)
-	if fam := b.job.family; fam != nil && err == nil {
+	if fam := b.family; fam != nil && err == nil {
 		fam.mu.Lock()
 		defer fam.mu.Unlock()
 		if fam.names == nil {
@@ -121,11 +118,11 @@ func (b *localLauncher) Lookup(_ context.Context, name string) (string, error) {
 
 // AppNum implements launcherInfo.
 func (b *localLauncher) AppNum(context.Context) (int, error) {
-	if b.job.app == nil {
+	if b.app == nil {
 		return 0, nil
 	}
-	return b.job.app[b.rank], nil
+	return b.app[b.rank], nil
 }
 
 // UniverseSize implements launcherInfo.
-func (b *localLauncher) UniverseSize(context.Context) (int, error) { return b.job.size, nil }
+func (b *localLauncher) UniverseSize(context.Context) (int, error) { return b.Size(), nil }

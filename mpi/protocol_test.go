@@ -79,14 +79,14 @@ func TestViolationEndsLink(t *testing.T) {
 
 // Ranks that were started with different options find out when they join.
 func TestOptionsMustAgree(t *testing.T) {
-	launcher := newLocalJob(2)
+	launcher := job.NewLocal(2, nil)
 	errc := make(chan error, 2)
 	for r := range 2 {
 		o, err := buildOptions(TransportTCP, []Option{WithAddrs(job.Loopback), WithStreams(3 + r)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := newWorld(r, 2, o, &localLauncher{job: launcher})
+		w := newWorld(r, 2, o, launcher)
 		f, err := w.job.OpenTransport()
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weftstack/weft/mpi/internal/bridge"
 	"github.com/weftstack/weft/mpi/internal/fileio"
 	"github.com/weftstack/weft/mpi/internal/ft"
 	"github.com/weftstack/weft/mpi/internal/job"
@@ -42,7 +43,7 @@ const (
 
 func newWorld(rank, size int, o *options, l job.Launcher) *World {
 	w := &World{opts: o}
-	w.job = job.New(rank, size, &o.Options, l, job.Face{RankError: rankError, Comm: ftCommOf})
+	w.job = job.New(rank, size, &o.Options, l, face)
 	w.eng = w.job.Engine
 	group := make([]int32, size)
 	for i := range group {
@@ -53,6 +54,18 @@ func newWorld(rank, size int, o *options, l job.Launcher) *World {
 	w.self = w.newComm(selfID, []int32{int32(rank)}, 0, nil)
 	w.self.name = "self"
 	return w
+}
+
+// face is what a job needs of this package.
+var face = job.Face{
+	RankError: rankError, Comm: ftCommOf,
+	CommName: func(owner any) string { return string(appendComm(nil, owner.(*Comm))) },
+	CallName: func(entry string) string {
+		if bridge.CallName == nil {
+			return ""
+		}
+		return bridge.CallName(entry)
+	},
 }
 
 // rankError makes the error of operations with a process that has failed.

@@ -16,6 +16,8 @@ func newTestJob(t *testing.T, size int) (*Job, *p2p.Comm) {
 	j := New(0, size, &Options{Transport: TransportInproc, Eager: 2000, Unexpected: 1 << 20, Streams: 10}, nil, Face{
 		RankError: func(_ int, _ bool, err error) error { return err },
 		Comm:      func(any) ft.Comm { return nil },
+		CommName:  func(any) string { return "world" },
+		CallName:  func(string) string { return "" },
 	})
 	c := &p2p.Comm{ID: testCommID}
 	c.Init(j.Engine, j.Engine.Peers, nil, nil)

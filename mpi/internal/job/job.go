@@ -42,6 +42,11 @@ type Face struct {
 	RankError func(rank int, other bool, err error) error
 	// Comm returns the communicator that owner is, as the failure service uses it, or nil if it is none.
 	Comm func(owner any) ft.Comm
+	// CommName names the communicator that owner is.
+	CommName func(owner any) string
+	// CallName returns the name in MPI of a call that a program in C or Fortran is in, from the name of its entry in the
+	// stack of a goroutine, or "" for any other name.
+	CallName func(entry string) string
 }
 
 // New returns the part of a rank in a job of size ranks. It has no links, but for the one to itself.

@@ -22,9 +22,9 @@ type Launcher interface {
 	Finalize(ctx context.Context) error
 }
 
-// Watch has the launcher report what happens to the other ranks, if it can. A rank that fails, or the loss of the
-// launcher, before the links are up calls cancel, and blocked says what this rank waits for.
-func (j *Job) Watch(ctx context.Context, client *pmi.Client, cancel context.CancelCauseFunc, blocked func(stacksTo string) string) error {
+// Watch has the launcher report what happens to the other ranks, and ask what this one waits for, if it can. A rank that
+// fails, or the loss of the launcher, before the links are up calls cancel.
+func (j *Job) Watch(ctx context.Context, client *pmi.Client, cancel context.CancelCauseFunc) error {
 	if client == nil || !client.CanWatch() {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (j *Job) Watch(ctx context.Context, client *pmi.Client, cancel context.Canc
 			cancel(j.face.RankError(rank, false, errors.New(why)))
 		}
 	}
-	client.OnOther, client.OnBlocked = j.otherDied, blocked
+	client.OnOther, client.OnBlocked = j.otherDied, j.blocked
 	return client.Watch(ctx, failed, lost)
 }
 

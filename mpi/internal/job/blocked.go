@@ -1,4 +1,4 @@
-package mpi
+package job
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weftstack/weft/mpi/internal/bridge"
 	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
@@ -29,10 +28,10 @@ const (
 
 // blocked returns, in one line, what the rank waits for. It writes the stacks of all
 // goroutines to a file, unless its name is empty.
-func (w *World) blocked(stacksTo string) string {
+func (j *Job) blocked(stacksTo string) string {
 	buf := make([]byte, maxStacks)
 	buf = buf[:runtime.Stack(buf, true)]
-	calls := blockedCalls(buf)
+	calls := blockedCalls(buf, j.face.CallName)
 	var b strings.Builder
 	switch {
 	case len(calls) > 0:
@@ -40,7 +39,7 @@ func (w *World) blocked(stacksTo string) string {
 	default:
 		b.WriteString("is in no call of MPI")
 	}
-	if waits := w.missing(); len(waits) > 0 {
+	if waits := j.missing(); len(waits) > 0 {
 		b.WriteString("; waits for " + strings.Join(limitItems(waits), ", "))
 	}
 	if stacksTo != "" {
@@ -63,15 +62,16 @@ func limitItems(items []string) []string {
 	return items
 }
 
-// mpiPrefix begins the names of this package's functions in a stack.
+// mpiPrefix begins the names of the functions of package mpi in a stack.
 const mpiPrefix = "github.com/weftstack/weft/mpi."
 
-// blockedCalls returns the calls of this package that goroutines are in, with the place
-// in the program, from the text of their stacks. Equal ones are counted.
-func blockedCalls(stacks []byte) []string {
+// blockedCalls returns the calls of package mpi that goroutines are in, with the place
+// in the program, from the text of their stacks. Equal ones are counted. callName names those of programs in
+// C or Fortran: see Face.
+func blockedCalls(stacks []byte, callName func(entry string) string) []string {
 	count := make(map[string]int)
 	for g := range bytes.SplitSeq(stacks, []byte("\n\n")) {
-		if c := blockedCall(strings.Split(string(g), "\n")); c != "" {
+		if c := blockedCall(strings.Split(string(g), "\n"), callName); c != "" {
 			count[c]++
 		}
 	}
@@ -92,11 +92,11 @@ func blockedCalls(stacks []byte) []string {
 // blockedCall returns the call of one goroutine, or "": of a program in C or Fortran its name in MPI.
 // A stack is a line about the goroutine, then two lines for each function, innermost first: its name
 // and its place.
-func blockedCall(lines []string) string {
+func blockedCall(lines []string, callName func(entry string) string) string {
 	call := ""
-	for i := 1; i+1 < len(lines) && bridge.CallName != nil; i += 2 {
+	for i := 1; i+1 < len(lines); i += 2 {
 		if name, _, ok := strings.Cut(lines[i], "("); ok {
-			if call = bridge.CallName(name); call != "" {
+			if call = callName(name); call != "" {
 				return call
 			}
 		}
@@ -135,7 +135,7 @@ func exportedCall(name string) string {
 }
 
 // missing lists the messages that receives wait for, and the sends that peers have not taken.
-func (w *World) missing() []string {
+func (j *Job) missing() []string {
 	type wait struct {
 		what string
 		peer int32
@@ -144,17 +144,17 @@ func (w *World) missing() []string {
 		room int // bytes that a receive takes
 	}
 	count := make(map[wait]int)
-	w.eng.EachPosted(func(owner any, s p2p.Slot, src, tag int32, room int) {
+	j.Engine.EachPosted(func(owner any, s p2p.Slot, src, tag int32, room int) {
 		if s != p2p.SlotUser && s != p2p.SlotColl {
 			return
 		}
-		v := wait{what: "a message", peer: src, tag: tag, comm: string(appendComm(nil, owner.(*Comm))), room: room}
+		v := wait{what: "a message", peer: src, tag: tag, comm: j.face.CommName(owner), room: room}
 		if s == p2p.SlotColl {
 			v.what, v.tag, v.room = "a collective's message", 0, 0
 		}
 		count[v]++
 	})
-	for _, p := range w.eng.Awaited() {
+	for _, p := range j.Engine.Awaited() {
 		count[wait{what: "a receive", peer: int32(p.Rank), tag: -1}]++ // or for the rest of a message
 	}
 	var out []wait
@@ -168,7 +168,7 @@ func (w *World) missing() []string {
 	var lines []string
 	for _, v := range out {
 		from := fmt.Sprintf("rank %d", v.peer)
-		if v.peer == AnySource {
+		if v.peer == p2p.AnySource {
 			from = "any rank"
 		}
 		line := fmt.Sprintf("%s from %s", v.what, from)
@@ -176,7 +176,7 @@ func (w *World) missing() []string {
 			line = fmt.Sprintf("a matching receive of %s", from)
 		}
 		if v.what == "a message" {
-			if v.tag == AnyTag {
+			if v.tag == p2p.AnyTag {
 				line += " with any tag"
 			} else {
 				line += fmt.Sprintf(" with tag %d", v.tag)
