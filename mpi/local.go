@@ -97,7 +97,7 @@ func (j *localJob) run(
 type localJob struct {
 	*job.Local
 	family  *localFamily // nil: Init without a launcher
-	app     []int // by rank, of which command it is; nil: there is one
+	app     []int        // by rank, of which command it is; nil: there is one
 	spawned bool
 }
 
