@@ -44,12 +44,14 @@ func Iallreduce[T Element](c *Comm, send, recv []T, op Op[T]) (*Request, error) 
 
 // IreduceScatter starts [ReduceScatter] (MPI_Ireduce_scatter).
 func IreduceScatter[T Element](c *Comm, send, recv []T, counts []int, op Op[T]) (*Request, error) {
-	return c.start(c.coll.ReduceScatter(collective.Nonblocking, coll.ReduceScatter, check(send, recv), counts, op.reducer()))
+	return c.start(
+		c.coll.ReduceScatter(collective.Nonblocking, coll.ReduceScatter, check(send, recv), counts, op.reducer()))
 }
 
 // IreduceScatterBlock starts [ReduceScatterBlock] (MPI_Ireduce_scatter_block).
 func IreduceScatterBlock[T Element](c *Comm, send, recv []T, op Op[T]) (*Request, error) {
-	return c.start(c.coll.ReduceScatter(collective.Nonblocking, coll.ReduceScatterBlock, check(send, recv), nil, op.reducer()))
+	return c.start(
+		c.coll.ReduceScatter(collective.Nonblocking, coll.ReduceScatterBlock, check(send, recv), nil, op.reducer()))
 }
 
 // Iscan starts [Scan] (MPI_Iscan).

@@ -16,7 +16,9 @@ const MaxConnected = p2p.MaxRemotes
 
 // connectGroups makes an intercommunicator of c and the group at the other end of the connection
 // that open makes. It calls open at the root only.
-func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open func(context.Context) (*dynamic.RootConn, error)) (d *Comm, err error) {
+func (c *Comm) connectGroups(
+	ctx context.Context, root int, accepts bool, open func(context.Context) (*dynamic.RootConn, error),
+) (d *Comm, err error) {
 	defer func() { c.w.recordConnected(d, err) }()
 	if err := c.comm.Usable(); err != nil {
 		return nil, err

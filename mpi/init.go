@@ -80,7 +80,9 @@ func joinJob(ctx context.Context, opts []Option) (w *World, spent bool, err erro
 }
 
 // joinAs joins the job as a rank, once its launcher is known. client is nil without one.
-func joinAs(ctx context.Context, rank, size int, o *options, launcher job.Launcher, client *pmi.Client) (*World, error) {
+func joinAs(
+	ctx context.Context, rank, size int, o *options, launcher job.Launcher, client *pmi.Client,
+) (*World, error) {
 	w := newWorld(rank, size, o, launcher)
 	f, err := w.job.OpenTransport()
 	if err != nil {

@@ -34,7 +34,8 @@ func RunLocal(ctx context.Context, n int, f func(ctx context.Context, w *World) 
 	if fam.gateways != nil {
 		defer fam.gateways.Close()
 	}
-	fam.start(&localJob{Local: job.NewLocal(n, nil), family: fam}, "", func(int) func(context.Context, *World) error { return f })
+	program := func(int) func(context.Context, *World) error { return f }
+	fam.start(&localJob{Local: job.NewLocal(n, nil), family: fam}, "", program)
 	fam.wg.Wait()
 	fam.unpublish()
 	return errors.Join(fam.errs...)

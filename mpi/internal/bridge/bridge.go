@@ -19,7 +19,7 @@ var ParseSize func(string) (int, error)
 // its entry in the stack of a goroutine, or "" for any other name. The C face sets it; nil without.
 var CallName func(entry string) string
 
-// SkipCollective uses up the turn of a collective of a kind, a coll.Kind, on a *mpi.Comm: of one that the caller refuses
-// for its arguments while the other ranks may have begun it, so that later ones match those of the others (MPI-4.1,
-// Section 6.1). blocks tells the blocking form from the nonblocking one.
+// SkipCollective uses up the turn of a collective of a kind, a coll.Kind, on a *mpi.Comm: of one that the caller
+// refuses for its arguments while the other ranks may have begun it, so that later ones match those of the others
+// (MPI-4.1, Section 6.1). blocks tells the blocking form from the nonblocking one.
 var SkipCollective func(comm any, kind int, blocks bool)

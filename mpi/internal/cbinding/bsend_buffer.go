@@ -26,7 +26,8 @@ type BsendBuffer struct {
 type bufferedSend struct {
 	size int
 
-	mu sync.Mutex   // held by the goroutine that waits for the message; guards what follows. Taken before that of the buffer
+	// Held by the goroutine that waits for the message; guards what follows. Taken before that of the buffer.
+	mu sync.Mutex
 	r  *mpi.Request // nil once the message has left
 }
 

@@ -34,8 +34,8 @@ func CommRoom(name string, p uintptr) error {
 	return Comms.Room()
 }
 
-// RefuseSplit takes part in the making of communicators by all ranks of c as a rank whose arguments are wrong: the others,
-// which wait for it, get an error too. It returns err.
+// RefuseSplit takes part in the making of communicators by all ranks of c as a rank whose arguments are wrong: the
+// others, which wait for it, get an error too. It returns err.
 func (c *Communicator) RefuseSplit(err error) error {
 	const noColor = -1 // which package mpi refuses, on all ranks
 	return c.Refuse(err, func() { _, _ = c.Split(Background, noColor, 0) })

@@ -104,9 +104,9 @@ func (o *Object) raisedOn(err error) *Object {
 	return o
 }
 
-// Refuse has a rank that has found err in the arguments of a collective call on o take part in it as one that has failed,
-// so that the others, which wait for it, get an error too. It returns err. If err ends the job takePart is not called:
-// nobody may come to take part with.
+// Refuse has a rank that has found err in the arguments of a collective call on o take part in it as one that has
+// failed, so that the others, which wait for it, get an error too. It returns err. If err ends the job takePart is not
+// called: the others may never make the call.
 func (o *Object) Refuse(err error, takePart func()) error {
 	if h := o.raisedOn(err).Errhandler(); h != errorsAreFatal && h != errorsAbort {
 		takePart()

@@ -33,8 +33,10 @@ var (
 )
 
 // kinds are the kinds of handles.
-var kinds = []HandleKind{commKind, groupKind, WinKind, FileKind, sessionKind, infoKind, errhandlerKind, MessageKind, opKind,
-	typeKind, requestKind, keyvalKind}
+var kinds = []HandleKind{
+	commKind, groupKind, WinKind, FileKind, sessionKind, infoKind, errhandlerKind, MessageKind, opKind, typeKind,
+	requestKind, keyvalKind,
+}
 
 // KindNames returns the names of the kinds of handles.
 func KindNames() []string {

@@ -26,9 +26,6 @@ type callComm struct {
 	reqs     []startedMessage
 }
 
-// Compile-time check: both packages mean the same by coll.ProcNull.
-var _ = [1]struct{}{}[coll.ProcNull-coll.ProcNull]
-
 // tolerate turns an error about the length or the type of a message into one that is
 // reported at the end: the collective goes on, so that the other ranks are not
 // left waiting because of this one. After a wrong type what this rank sends matches no
@@ -37,7 +34,7 @@ func (m *callComm) tolerate(err error) error {
 	if err != nil && errors.Is(err, mpierr.ErrTypeMismatch) {
 		m.slot = p2p.SlotColl.Of(datatype.SigFailed)
 	}
-	if err != nil && (errors.Is(err, mpierr.ErrTruncate) || errors.Is(err, mpierr.ErrCount) || errors.Is(err, mpierr.ErrTypeMismatch)) {
+	if errors.Is(err, mpierr.ErrTruncate) || errors.Is(err, mpierr.ErrCount) || errors.Is(err, mpierr.ErrTypeMismatch) {
 		if m.mismatch == nil {
 			m.mismatch = err
 		}

@@ -57,7 +57,8 @@ func ItemsAt(base unsafe.Pointer, count int, t *Type) (Items, error) {
 // SetRun is ItemsAt for the common case, data that is one run of memory at a base that is not nil. It reports
 // false, and does nothing, for all others.
 func (x *Items) SetRun(base unsafe.Pointer, count int, t *Type) bool {
-	if base == nil || t == nil || count <= 0 || len(t.root.kids) > 0 || t.root.count > 1 || count > 1 && t.ub-t.lb != t.size {
+	if base == nil || t == nil || count <= 0 || len(t.root.kids) > 0 || t.root.count > 1 ||
+		count > 1 && t.ub-t.lb != t.size {
 		return false
 	}
 	n, ok := Mul(t.size, count)

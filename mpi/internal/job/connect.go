@@ -19,8 +19,8 @@ import (
 // handshake succeeds or fails on all processes alike.
 
 // ConnectGroups makes the links between group and the one at the other end of the connection that open makes. It calls
-// open at the root only. When all processes have their links it calls use with the id of an intercommunicator of both groups
-// and handles of the members of the other one; then links that no communicator uses are closed.
+// open at the root only. When all processes have their links it calls use with the id of an intercommunicator of both
+// groups and handles of the members of the other one; then links that no communicator uses are closed.
 func (j *Job) ConnectGroups(
 	ctx context.Context, group dynamic.Comm, root int, accepts bool,
 	open func(context.Context) (*dynamic.RootConn, error), use func(id uint64, others []int32),
@@ -58,12 +58,14 @@ func (j *Job) ConnectGroups(
 	}
 	m, peers, links, err := j.prepareLinks(rank, mine, theirs, accepts)
 	defer m.end()
-	mine, theirs, cerr := x.Allgather(ctx, dynamic.GroupMessage{}, dynamic.ProcessMessage{Links: links, Err: mpierr.MakePortable(err)})
+	mine, theirs, cerr := x.Allgather(
+		ctx, dynamic.GroupMessage{}, dynamic.ProcessMessage{Links: links, Err: mpierr.MakePortable(err)})
 	if cerr != nil {
 		return cerr
 	}
 	err = m.link(ctx, rank, mine, theirs, peers, accepts)
-	if _, _, cerr = x.Allgather(ctx, dynamic.GroupMessage{}, dynamic.ProcessMessage{Err: mpierr.MakePortable(err)}); cerr != nil {
+	_, _, cerr = x.Allgather(ctx, dynamic.GroupMessage{}, dynamic.ProcessMessage{Err: mpierr.MakePortable(err)})
+	if cerr != nil {
 		return cerr
 	}
 	id := hashid.Of("meeting", hex.EncodeToString(m.key)) &^ uint64(p2p.SlotMask)

@@ -8,8 +8,8 @@ import (
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
-// ReadPlace learns from the environment where this process is: from a launcher that knows sites, or from a sites file. job
-// names the job. Processes are numbered by rank, also those of one host.
+// ReadPlace learns from the environment where this process is: from a launcher that knows sites, or from a sites file.
+// job names the job. Processes are numbered by rank, also those of one host.
 func (o *Options) ReadPlace(rank int, job string, spawned bool) (err error) {
 	var p *sites.Process
 	if s := os.Getenv(sites.EnvProcess); s != "" {

@@ -93,8 +93,8 @@ func doneWin(c *cbinding.Communicator, proc string, p uintptr, err error) int {
 	return c.Done(proc, err)
 }
 
-// refuseWin is doneWin of a call with an error in the arguments of this rank: it takes part with a size that package mpi
-// refuses, so that the others, which wait for it, get an error too.
+// refuseWin is doneWin of a call with an error in the arguments of this rank: it takes part with a size that package
+// mpi refuses, so that the others, which wait for it, get an error too.
 func refuseWin(c *cbinding.Communicator, proc string, p uintptr, err error,
 	allocate func(context.Context, *mpi.Comm, int, int, ...mpi.WinOption) (*mpi.Window, error)) int {
 	if !c.IsInter() {

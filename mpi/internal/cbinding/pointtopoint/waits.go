@@ -84,7 +84,9 @@ func (l *waitList) recycle() {
 	clear(l.entries)
 	clear(l.reqs)
 	clear(l.errs)
-	*l = waitList{handles: l.handles[:0], entries: l.entries[:0], reqs: l.reqs[:0], done: l.done[:0], sts: l.sts[:0], errs: l.errs[:0]}
+	*l = waitList{
+		handles: l.handles[:0], entries: l.entries[:0], reqs: l.reqs[:0], done: l.done[:0], sts: l.sts[:0], errs: l.errs[:0],
+	}
 	waitLists.Put(l)
 }
 
