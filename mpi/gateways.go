@@ -22,8 +22,8 @@ type GatewayOptions struct {
 }
 
 // WithGateways has ranks of RunLocal that are at different sites, as [WithSite] says, exchange all messages through
-// gateways, as processes of `weft run -sites` do. RunLocal runs the gateways in this process, on loopback, and ends them.
-// Ranks that are spawned must be at one of the sites of the first ranks. Init gives ErrOption.
+// gateways, as processes of `weft run -sites` do. RunLocal runs the gateways in this process, on loopback, and ends
+// them. Ranks that are spawned must be at one of the sites of the first ranks. Init gives ErrOption.
 func WithGateways(g GatewayOptions) Option {
 	return func(o *options) error {
 		if g.PerSite < 0 || g.PerSite > sites.MaxGateways {

@@ -26,7 +26,8 @@ func (c *Communicator) NewComm(p uintptr, d *mpi.Comm) error {
 	return o.Publish(p)
 }
 
-// CommRoom checks where the handle of a communicator that is to be made is to be stored, and that there is room for one.
+// CommRoom checks where the handle of a communicator that is to be made is to be stored, and that there is room for
+// one.
 func CommRoom(name string, p uintptr) error {
 	if err := Out(name, p); err != nil {
 		return err

@@ -66,8 +66,10 @@ func (c *Comm) nextTag(ctx context.Context) int {
 }
 
 // interParts is how many collectives of the local group are part of one of an intercommunicator; 0 for other kinds.
-var interParts = [coll.Kinds]uint32{coll.Barrier: 2, coll.Bcast: 1, coll.Reduce: 1, coll.Allreduce: 2, coll.Allgather: 2,
-	coll.Allgatherv: 2, coll.ReduceScatter: 2, coll.ReduceScatterBlock: 2}
+var interParts = [coll.Kinds]uint32{
+	coll.Barrier: 2, coll.Bcast: 1, coll.Reduce: 1, coll.Allreduce: 2, coll.Allgather: 2, coll.Allgatherv: 2,
+	coll.ReduceScatter: 2, coll.ReduceScatterBlock: 2,
+}
 
 // Skip uses up the tags of a collective that the caller refuses before it begins: the other ranks count it.
 func (c *Comm) Skip(ctx context.Context, kind coll.Kind) {

@@ -217,7 +217,8 @@ func (c *Comm) interAlltoall(ctx context.Context, b Args) (*Call, error) {
 	}
 	out, in := len(k.SendBuf)/k.Size, len(k.RecvBuf)/k.Size
 	if out*k.Size != len(k.SendBuf) || in*k.Size != len(k.RecvBuf) || out%k.Elem != 0 || in%k.Elem != 0 {
-		return k.refuse(fmt.Errorf("%w: %d and %d bytes for %d ranks", mpierr.ErrCount, len(k.SendBuf), len(k.RecvBuf), k.Size))
+		return k.refuse(
+			fmt.Errorf("%w: %d and %d bytes for %d ranks", mpierr.ErrCount, len(k.SendBuf), len(k.RecvBuf), k.Size))
 	}
 	k.SendLayout, k.RecvLayout = k.sendMem.SetEven(k.Size, out), k.recvMem.SetEven(k.Size, in)
 	k.run = betweenGroups

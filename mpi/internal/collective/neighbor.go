@@ -9,8 +9,8 @@ import (
 	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
-// Neighbors are what a rank receives from and sends to, coll.ProcNull for none. The messages of each have a flow, 0 or 1:
-// those of both between the same two ranks do not mix.
+// Neighbors are what a rank receives from and sends to, coll.ProcNull for none. The messages of each have a flow, 0
+// or 1: those of both between the same two ranks do not mix.
 type Neighbors struct {
 	Sources, Targets []int
 	InFlow, OutFlow  []int

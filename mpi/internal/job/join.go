@@ -69,7 +69,8 @@ func (j *Job) Join(ctx context.Context, t Transport, up func()) error {
 	return j.Launcher.Barrier(ctx)
 }
 
-// publish gives the launcher the business card of this rank, and returns the key of the job once all ranks have done so.
+// publish gives the launcher the business card of this rank, and returns the key of the job once all ranks have done
+// so.
 func (j *Job) publish(ctx context.Context, own *businessCard) (key string, err error) {
 	if j.Rank() == 0 {
 		if err := j.Launcher.Put(ctx, jobKeyName, newJobKey()); err != nil {

@@ -22,8 +22,8 @@ type Launcher interface {
 	Finalize(ctx context.Context) error
 }
 
-// Watch has the launcher report what happens to the other ranks, and ask what this one waits for, if it can. A rank that
-// fails, or the loss of the launcher, before the links are up calls cancel.
+// Watch has the launcher report what happens to the other ranks, and ask what this one waits for, if it can. A rank
+// that fails, or the loss of the launcher, before the links are up calls cancel.
 func (j *Job) Watch(ctx context.Context, client *pmi.Client, cancel context.CancelCauseFunc) error {
 	if client == nil || !client.CanWatch() {
 		return nil

@@ -46,7 +46,8 @@ func (j *Job) OpenTransport() (Transport, error) {
 	return j.withGateways(t)
 }
 
-// OpenInproc opens the transport between ranks of this process. meet links the ranks of the job once all have called it.
+// OpenInproc opens the transport between ranks of this process. meet links the ranks of the job once all have called
+// it.
 func (j *Job) OpenInproc(meet func(context.Context, *Job) error) (Transport, error) {
 	return j.withGateways(newInprocTransport(j, meet))
 }

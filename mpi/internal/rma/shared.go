@@ -61,7 +61,8 @@ func (w *Window) Query(rank int) ([]byte, error) {
 	case w.shared != nil:
 		return w.shared.Part(rank), nil
 	case w.dynamic != nil:
-		return nil, mpierr.WithClass(mpierr.ClassRMAFlavor, fmt.Errorf("%w: a dynamic window is not shared", mpierr.ErrWindow))
+		err := fmt.Errorf("%w: a dynamic window is not shared", mpierr.ErrWindow)
+		return nil, mpierr.WithClass(mpierr.ClassRMAFlavor, err)
 	case w.self(rank):
 		return w.mem, nil
 	case w.direct == nil || w.direct[rank].mapped == nil:

@@ -38,8 +38,8 @@ func neighborLists(nnodes int, index, edges uintptr) ([][]int, error) {
 	return lists, nil
 }
 
-// refuseGraph takes part in the making of a graph as a rank whose arguments are wrong: the others, which wait for it, get
-// an error too. It returns err.
+// refuseGraph takes part in the making of a graph as a rank whose arguments are wrong: the others, which wait for it,
+// get an error too. It returns err.
 func refuseGraph(c *cbinding.Communicator, err error) error {
 	if c.IsInter() {
 		return err
