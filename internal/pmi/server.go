@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Limits that a Server tells its clients and holds them to.
@@ -78,6 +79,7 @@ type Server struct {
 	others  []string              // lines about deaths in other groups
 	watches map[int]*replies      // ranks that want to know of failures
 	asked   map[int]chan<- string // who waits for the answer of a rank, see Blocked
+	serving []chan struct{}       // closed when the connection of a rank has ended; nil: it has none
 	gate    chan struct{}         // closed when the barrier opens
 	opened  int                   // how often it has
 	abort   *AbortError
@@ -93,6 +95,7 @@ func NewServer(size int, name string) *Server {
 		states:  make([]State, size),
 		inside:  make([]bool, size),
 		dead:    make([]string, size),
+		serving: make([]chan struct{}, size),
 		watches: make(map[int]*replies),
 		asked:   make(map[int]chan<- string),
 		gate:    make(chan struct{}),
@@ -129,6 +132,11 @@ func (s *Server) Serve(ctx context.Context, rank int, conn io.ReadWriteCloser) e
 
 func (s *Server) serve(ctx context.Context, rank int, conn io.Writer, r *bufio.Reader) error {
 	w := &replies{w: conn}
+	over := make(chan struct{})
+	defer close(over)
+	s.mu.Lock()
+	s.serving[rank] = over
+	s.mu.Unlock()
 	defer s.unwatch(rank)
 	for {
 		m, err := readMessage(r)
@@ -159,6 +167,26 @@ func (s *Server) serve(ctx context.Context, rank int, conn io.Writer, r *bufio.R
 		if m.cmd == "finalize" {
 			return nil
 		}
+	}
+}
+
+// Drain waits until all is heard that a rank has said whose process has ended, but no longer than limit:
+// another process may hold its connection.
+func (s *Server) Drain(rank int, limit time.Duration) {
+	s.mu.Lock()
+	over := s.serving[rank]
+	if s.inside[rank] {
+		over = nil // nothing is read before the barrier opens
+	}
+	s.mu.Unlock()
+	if over == nil {
+		return
+	}
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	select {
+	case <-over:
+	case <-t.C:
 	}
 }
 

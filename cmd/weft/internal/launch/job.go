@@ -256,10 +256,14 @@ func (j *job) startProc(ctx context.Context, p *proc) error {
 	go func() {
 		err := cmd.Wait()
 		flush()
+		p.g.server.Drain(p.rank, lastWords) // it may have said why it ends
 		j.done <- ended{p, err}
 	}()
 	return nil
 }
+
+// lastWords bounds how long the launcher listens to a process that has ended.
+const lastWords = time.Second
 
 // begin starts the process of a rank, unless the job is about to end.
 func (j *job) begin(p *proc) error {
@@ -398,7 +402,7 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, err
 	return status, why
 }
 
-// maxRenewals reports whether the others go on without the rank that ended, in whatever way:
+// goesOn reports whether the others go on without the rank that ended, in whatever way:
 // those that are fault tolerant do, unless it has asked to end the job, or had not joined
 // it, so that the others wait for it in Init.
 func (j *job) goesOn(e ended) bool {
