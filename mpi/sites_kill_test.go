@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,10 @@ import (
 	"github.com/weftstack/weft/mpi/internal/localsites"
 	"github.com/weftstack/weft/sctp/sctptest"
 )
+
+// killSeeds are seeds that have found something: a process left while the end of its link was not
+// confirmed, as the gateways had just been killed, and the other one never heard of it.
+var killSeeds = map[string][]uint64{"chained/hops=2/transfer": {0xb9b5218ae9b11e35}}
 
 // Gateways that are killed and started again at random moments cost time and nothing else: a farm does each piece of work
 // once, sums are right, and a long message has every byte.
@@ -66,8 +71,11 @@ func TestSitesKilledGateways(t *testing.T) {
 		for _, job := range work {
 			t.Run(tt.name+"/"+job.name, func(t *testing.T) {
 				total := 0
+				seeds := slices.Clone(killSeeds[tt.name+"/"+job.name])
 				for range rounds {
-					seed := rand.Uint64()
+					seeds = append(seeds, rand.Uint64())
+				}
+				for _, seed := range seeds {
 					kills := 0
 					synctest.Test(t, func(t *testing.T) {
 						net := sctptest.NewNetwork(seed)

@@ -24,6 +24,9 @@ const (
 	// linger is how long a process waits for the end of a link to one that has finalized, and may have exited before its
 	// last message was repaired.
 	linger = 2 * time.Second
+	// farewell is how long a process that leaves waits until the other ones have confirmed the ends of its links, while
+	// gateways are out: without them the others would wait for an answer until they give it up.
+	farewell = 15 * time.Second
 )
 
 // Link carries messages to a process at another site.
@@ -270,6 +273,9 @@ func (l *Link) end(err error) bool {
 	}
 	l.ended, l.closing, l.err = true, true, err
 	l.mu.Unlock()
+	if err != nil {
+		l.pair.station.broken.Store(true)
+	}
 	l.pair.station.goTask(l.report) // the caller may be an upcall, which has recv
 	return true
 }

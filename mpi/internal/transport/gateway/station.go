@@ -36,6 +36,8 @@ type Station struct {
 	tasks sync.WaitGroup
 	up    chan struct{} // closed when all links to ranks are up, or one has failed
 
+	broken atomic.Bool // a link has ended by an error: the other process may not be there any more
+
 	counters struct{ Stale, Invalid atomic.Uint64 }
 
 	mu       sync.Mutex
@@ -294,7 +296,7 @@ func (s *Station) logLink(l *Link, msg string, err error) {
 	}
 }
 
-// Close ends the links that are up, and waits a short time until what was sent is confirmed.
+// Close ends the links that are up, and waits until what was sent is confirmed, but not for long, see farewell.
 func (s *Station) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -310,9 +312,13 @@ func (s *Station) Close() error {
 		l.Abort("closed")
 	}
 	s.conns.closeAll()
-	ctx, cancel := context.WithTimeout(context.Background(), linger)
+	limit := farewell
+	if s.broken.Load() {
+		limit = linger // what is not confirmed belongs to processes that have ended
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	_ = s.node.Load().Shutdown(ctx) // what is not confirmed belongs to processes that have ended
+	_ = s.node.Load().Shutdown(ctx)
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
