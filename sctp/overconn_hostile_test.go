@@ -65,6 +65,7 @@ func TestOverConnTellsNoAddresses(t *testing.T) {
 		}}
 		x, y := overConn(t, a, b, false, cfg)
 		tr := x.Endpoint().Transport()
+		synctest.Wait() // what is logged has been
 		for _, s := range []string{x.String(), y.Endpoint().String(), tr.String(), x.ConfirmedAddr().String(), log.String()} {
 			if s == "" || bytes.Contains([]byte(s), []byte("100::")) {
 				t.Errorf("%q names an address, or nothing", s)

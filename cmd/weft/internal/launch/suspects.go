@@ -74,7 +74,7 @@ func (s suspects) heard(from, about *proc, state pmi.PeerState, why string) stri
 		was := len(x.silent)
 		if delete(x.silent, from); was > 0 && len(x.silent) == 0 && x.dead == nil {
 			delete(s, about)
-			return fmt.Sprintf("%s answers %s again", about.ident(), from)
+			return answersAgain(about, from)
 		}
 	case pmi.PeerDead:
 		delete(x.silent, from)
@@ -85,14 +85,31 @@ func (s suspects) heard(from, about *proc, state pmi.PeerState, why string) stri
 	return ""
 }
 
-// gone forgets a process that has ended, and what it waited for.
-func (s suspects) gone(p *proc) {
-	delete(s, p)
-	for about, x := range s {
-		if delete(x.silent, p); len(x.silent) == 0 && x.dead == nil {
-			delete(s, about)
+// gone forgets a process that has ended, and what it waited for. If it has ended well it has heard from
+// all others, and they from it, in MPI_Finalize: gone returns lines for people about those of which this
+// is the first news, as the job may be over before anything else is said.
+func (s suspects) gone(p *proc, well bool) (lines []string) {
+	if x := s[p]; x != nil && well && x.dead == nil {
+		for from := range x.silent {
+			lines = append(lines, answersAgain(p, from))
+			break
 		}
 	}
+	delete(s, p)
+	for about, x := range s {
+		waited := x.silent[p]
+		if delete(x.silent, p); len(x.silent) == 0 && x.dead == nil {
+			delete(s, about)
+			if waited && well {
+				lines = append(lines, answersAgain(about, p))
+			}
+		}
+	}
+	return lines
+}
+
+func answersAgain(about, from *proc) string {
+	return fmt.Sprintf("%s answers %s again", about.ident(), from)
 }
 
 // heard takes in what a rank says about another one.

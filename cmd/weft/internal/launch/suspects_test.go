@@ -2,6 +2,7 @@ package launch
 
 import (
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/weftstack/weft/internal/pmi"
@@ -51,11 +52,44 @@ func TestSuspectsSayItOnce(t *testing.T) {
 	if !s.dead(p[1]) || s.dead(p[2]) {
 		t.Errorf("dead: rank 1 %v, rank 2 %v; want the first only", s.dead(p[1]), s.dead(p[2]))
 	}
-	s.gone(p[1])
+	s.gone(p[1], false)
 	s.heard(p[3], p[0], pmi.PeerSilent, "")
-	s.gone(p[3])
+	s.gone(p[3], false)
 	if len(s) > 0 {
 		t.Errorf("%d suspects are left after they, or those that waited for them, have ended", len(s))
+	}
+}
+
+// Processes that end well have heard from each other, whatever they had time to say.
+func TestSuspectsThatEndWellAnswer(t *testing.T) {
+	const again = "rank 1 on host far answers rank 0 again"
+	for _, tt := range []struct {
+		ends []int
+		well bool
+		want string
+	}{
+		{[]int{1, 0, 2}, true, again},
+		{[]int{0, 2, 1}, true, "rank 1 on host far answers rank 2 again"},
+		{[]int{1, 0, 2}, false, ""},
+		{[]int{0, 2, 1}, false, ""},
+	} {
+		s := make(suspects)
+		_, p := suspectJob(3)
+		p[0].g.spread = &spread{hosts: []host{{name: "far"}}, place: make([]int, 3)}
+		s.heard(p[0], p[1], pmi.PeerSilent, "")
+		if tt.ends[0] == 0 {
+			s.heard(p[2], p[1], pmi.PeerSilent, "")
+		}
+		var said []string
+		for _, rank := range tt.ends {
+			said = append(said, s.gone(p[rank], tt.well)...)
+		}
+		if got := strings.Join(said, "; "); got != tt.want {
+			t.Errorf("ranks %v end, well: %v: %q, want %q", tt.ends, tt.well, got, tt.want)
+		}
+		if len(s) > 0 {
+			t.Errorf("ranks %v end, well: %v: %d are left", tt.ends, tt.well, len(s))
+		}
 	}
 }
 
