@@ -337,10 +337,7 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, err
 			forsaken = j.killForsaken(forsaken)
 		case e := <-j.done:
 			server := e.p.g.server
-			_, wrong := j.verdict(e)
-			for _, line := range j.suspects.gone(e.p, wrong == nil) {
-				fmt.Fprintln(os.Stderr, "weft run:", line)
-			}
+			j.gone(e)
 			if j.ended(e.p) {
 				continue // of a group that came to nothing
 			}

@@ -123,6 +123,14 @@ func (j *job) heard(r rankReport) {
 	}
 }
 
+// gone forgets a process that has ended, and says what is news about others.
+func (j *job) gone(e ended) {
+	_, wrong := j.verdict(e)
+	for _, line := range j.suspects.gone(e.p, wrong == nil) {
+		fmt.Fprintln(os.Stderr, "weft run:", line)
+	}
+}
+
 // findProc returns the process with a rank in a group if it runs, or nil.
 func (j *job) findProc(group string, rank int) *proc {
 	j.mu.Lock()
