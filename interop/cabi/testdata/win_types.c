@@ -156,7 +156,8 @@ static void derived(void)
 		got[i] = -1;
 	}
 	MUST(MPI_Win_fence(0, win));
-	MUST(MPI_Put(src + 20, 1, back, right, 4, 1, column, win));          /* 1, 9, 17, 25 get 20, 17, 14, 11 */
+	MUST(MPI_Put(src + 20, 1, back, right, 4, 1, column, win)); /* 1, 9, 17, 25 get 20, 17, 14, 11 */
+	MUST(MPI_Win_fence(0, win));                                /* 17 is updated again below */
 	MUST(MPI_Accumulate(src, 1, row, right, 8, 1, dup, MPI_SUM, win));   /* 2, 10, 18, 26 */
 	MUST(MPI_Accumulate(src, 4, MPI_INT, right, 20 * 4, 1, back, MPI_PROD, win)); /* 20, 17, 14, 11 */
 	MUST(MPI_Win_fence(0, win));
