@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// slowConn is a connection whose bytes come after a while; then it ends, if it does.
+// slowConn is a connection on which each read takes a while. It ends after its bytes, unless stays is set.
 type slowConn struct {
 	io.Reader
 	after time.Duration

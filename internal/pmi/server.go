@@ -170,8 +170,8 @@ func (s *Server) serve(ctx context.Context, rank int, conn io.Writer, r *bufio.R
 	}
 }
 
-// Drain waits until all is heard that a rank has said whose process has ended, but no longer than limit:
-// another process may hold its connection.
+// Drain is called when the process of a rank has ended. It waits until the Server has read everything that the
+// rank has sent, but no longer than limit: another process may hold the connection open.
 func (s *Server) Drain(rank int, limit time.Duration) {
 	s.mu.Lock()
 	over := s.serving[rank]

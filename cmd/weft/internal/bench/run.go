@@ -318,8 +318,8 @@ func micros(d time.Duration, n int) float64 { return float64(d) / 1e3 / float64(
 // megabytes is a bandwidth in MB/s, of 10^6 bytes as the OSU benchmarks have it.
 func megabytes(bytes float64, d time.Duration) float64 { return bytes / 1e6 / d.Seconds() }
 
-// memory returns n elements for a test to send or receive. They are written, so that they lie in pages of their
-// own: what nobody has written is one page of zeros to the system, which stays in the cache of the processor.
+// memory returns n elements for a test to send or receive. It writes them: the system maps all memory that was never
+// written to one page of zeros, and reading that from the cache would look faster than a real message is.
 func memory[T any](n int) []T {
 	b := make([]T, n)
 	clear(b)

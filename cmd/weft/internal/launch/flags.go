@@ -124,7 +124,7 @@ in and the messages that it waits for.
 	return fs
 }
 
-// seconds is a time.Duration whose flag takes a number of seconds, too.
+// seconds is the value of a flag for a time: 5m, 300ms, or a number of seconds without a unit.
 type seconds time.Duration
 
 // Set implements flag.Value.

@@ -85,9 +85,9 @@ func (s suspects) heard(from, about *proc, state pmi.PeerState, why string) stri
 	return ""
 }
 
-// gone forgets a process that has ended, and what it waited for. If it has ended well it has heard from
-// all others, and they from it, in MPI_Finalize: gone returns lines for people about those of which this
-// is the first news, as the job may be over before anything else is said.
+// gone forgets a process that has ended, and what it waited for. A process that ends well has exchanged
+// messages with all others in MPI_Finalize. If it, or one that it waited for, was last reported as silent,
+// gone returns a line which says that it answers again: the job may end before that is reported.
 func (s suspects) gone(p *proc, well bool) (lines []string) {
 	if x := s[p]; x != nil && well && x.dead == nil {
 		for from := range x.silent {
