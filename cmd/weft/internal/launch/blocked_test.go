@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/cmd/weft/internal/clitest"
-	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/mpi"
 )
 
@@ -71,8 +70,8 @@ func stacksFile(t *testing.T, errs string) string {
 func TestTimeoutSaysWhoWaitsForWhom(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "trace.json")
 	_, errs, status := clitest.Weft(t, "", "run", "-n", "3", "-timeout", "5s", "-profile", "-json", "-trace", trace, os.Args[0], "deadlock")
-	if status != cli.ExitFail {
-		t.Errorf("status %d, want %d", status, cli.ExitFail)
+	if status != exitTimeout {
+		t.Errorf("status %d, want %d", status, exitTimeout)
 	}
 	for _, want := range []string{
 		`rank 0 is in Recv at blocked_test\.go:\d+; waits for a message from rank 1 with tag 7 in "\S+" \(at most 8 bytes\)\n`,

@@ -5,9 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/weftstack/weft/internal/pmi"
 	"github.com/weftstack/weft/internal/sites"
@@ -19,7 +17,7 @@ type runOptions struct {
 	prefix    bool
 	transport string
 	pcap      string
-	timeout   time.Duration
+	timeout   timeLimit
 	wdir      string
 	path      string
 	version   bool
@@ -60,7 +58,8 @@ func runFlags(o *runOptions) *flag.FlagSet {
 	fs.StringVar(&o.trace, "trace", "", "write a trace of all MPI calls to a `file`, for the Chrome or Perfetto trace viewer")
 	fs.BoolVar(&o.profile, "profile", false, "at the end print the time spent in MPI calls and the traffic between each pair of ranks to standard error")
 	fs.BoolVar(&o.json, "json", false, "with -profile or -dry-run: print JSON")
-	fs.Var((*seconds)(&o.timeout), "timeout", "end the job after this `time`, 5m or, in seconds, 300, and say what each rank waits for; 0 means no limit")
+	fs.Var((*seconds)(&o.timeout.after), "timeout", "end the job after this `time`, 5m or, in seconds, 300, with status 124, "+
+		"and say what each rank waits for; 0 means no limit (default: $"+envTimeout+")")
 	fs.StringVar(&o.wdir, "wdir", "", "working `directory` of the ranks; a program with a relative path is looked up there first")
 	fs.StringVar(&o.path, "path", "", "`directories` to look up programs in before those of $PATH, separated by colons")
 	fs.Func("configfile", "the only option: read the others and the programs from a `file`, one program in each line", func(string) error {
@@ -123,25 +122,6 @@ in and the messages that it waits for.
 	}
 	return fs
 }
-
-// seconds is the value of a flag for a time: 5m, 300ms, or a number of seconds without a unit.
-type seconds time.Duration
-
-// Set implements flag.Value.
-func (s *seconds) Set(text string) error {
-	n, err := strconv.ParseUint(text, 10, 32)
-	d := time.Duration(n) * time.Second
-	if err != nil {
-		if d, err = time.ParseDuration(text); err != nil {
-			return errors.New("want a time with its unit, such as 300ms, 2s or 5m, or a whole number of seconds")
-		}
-	}
-	*s = seconds(d)
-	return nil
-}
-
-// String implements flag.Value.
-func (s *seconds) String() string { return time.Duration(*s).String() }
 
 // addVariable returns the function of a flag that adds an environment variable to env.
 func addVariable(env *[]string) func(string) error {

@@ -379,7 +379,8 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, err
 			if errors.Is(context.Cause(ctx), errTimeout) {
 				j.blocked()
 			}
-			fail(cli.ExitFail, context.Cause(ctx), 0)
+			code, err := stopped(ctx, nil)
+			fail(code, err, 0)
 		case sig := <-signals:
 			if sig == process.QuitSignal && !asked {
 				asked = true // the second one is passed on

@@ -39,7 +39,10 @@ func Main(args []string) int {
 	if o.version {
 		return version.Main(nil)
 	}
-	err = o.check(fs.Args())
+	err = o.timeout.complete(cli.Given(fs, "timeout"))
+	if err == nil {
+		err = o.check(fs.Args())
+	}
 	if err == nil {
 		err = o.checkHosts(cli.Given(fs, "n", "np") || len(o.sections) > 1)
 	}
@@ -95,8 +98,6 @@ func (o *runOptions) check(args []string) error {
 		return errors.New("-json requires -profile or -dry-run")
 	case (o.class != "" || o.mode != "") && o.sites == "":
 		return errors.New("-job-class and -mode require -sites")
-	case o.timeout < 0:
-		return fmt.Errorf("-timeout %v is negative", o.timeout)
 	case o.perHost < 0:
 		return fmt.Errorf("-ppn %d is negative", o.perHost)
 	case o.over && o.notOver:
@@ -253,8 +254,8 @@ func run(o runOptions, s *siteJob) (int, error) {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, process.PassedSignals()...)
 	defer signal.Stop(signals)
-	if o.timeout > 0 {
-		timer := time.AfterFunc(o.timeout, func() { stop(fmt.Errorf("%w within %v", errTimeout, o.timeout)) })
+	if o.timeout.after > 0 {
+		timer := time.AfterFunc(o.timeout.after, func() { stop(o.timeout.passed()) })
 		defer timer.Stop()
 	}
 
@@ -264,7 +265,7 @@ func run(o runOptions, s *siteJob) (int, error) {
 	}
 	programs, apps, err := o.programs(ctx, dir)
 	if err != nil {
-		return cli.ExitFail, err
+		return stopped(ctx, err)
 	}
 	warnOfForeign(os.Stderr, programs)
 	if o.transport != "" {
@@ -321,9 +322,6 @@ func run(o runOptions, s *siteJob) (int, error) {
 	}
 	return status, err
 }
-
-// errTimeout ends a job that takes longer than -timeout.
-var errTimeout = errors.New("the job did not end")
 
 // spoil is the outcome of a job after which something else went wrong, or not.
 func spoil(status int, err, more error) (int, error) {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/cmd/weft/internal/clitest"
-	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/mpi"
 )
 
@@ -119,7 +118,7 @@ func TestRunWaysToDie(t *testing.T) {
 // answer on its links. Only a time limit ends the job.
 func TestRunEndsGoexitAtTimeout(t *testing.T) {
 	t.Parallel() // it mostly waits
-	if _, errs, status := clitest.Weft(t, "", "run", "-n", "2", "-timeout", "3s", os.Args[0], "ways", "goexit"); status != cli.ExitFail || !strings.Contains(errs, "did not end within 3s") {
+	if _, errs, status := clitest.Weft(t, "", "run", "-n", "2", "-timeout", "3s", os.Args[0], "ways", "goexit"); status != exitTimeout || !strings.Contains(errs, "did not end within 3s") {
 		t.Errorf("status %d, message %q", status, errs)
 	}
 }
