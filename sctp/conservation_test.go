@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,8 +87,9 @@ type conservation struct {
 	serving  sync.WaitGroup
 
 	mu       sync.Mutex
-	next     int                             // the next association; guarded by mu
-	messages int                             // delivered; guarded by mu
+	next     int // the next association; guarded by mu
+	messages int // delivered; guarded by mu
+	owners   conservedOwners
 	peers    map[netip.AddrPort]*conserved   // by address and SCTP port; guarded by mu
 	restarts map[*sctp.Association]chan bool // guarded by mu
 }
@@ -197,6 +199,9 @@ func (w *conservation) rest() int64 {
 		if n := tr.Stats().Associations; n > 0 {
 			w.t.Errorf("seed %d: %d associations are left at transport %d", w.seed, n, i)
 		}
+	}
+	if n := w.owners.Load(); n != 0 {
+		w.t.Errorf("seed %d: %d owners were not told, or twice", w.seed, n)
 	}
 	var m runtime.MemStats
 	for range 3 { // pools give things up in the second collection
@@ -409,7 +414,7 @@ func (c *conserved) send(a *sctp.Association, f *flow, life uint32, sid uint16, 
 			if rng.IntN(3) == 0 {
 				ctx, cancel = context.WithTimeout(ctx, time.Duration(rng.IntN(3000))*time.Microsecond)
 			}
-			err := a.Send(ctx, c.message(sid, l, n), opts)
+			err := c.w.sendOne(ctx, a, c.message(sid, l, n), opts, seq)
 			ended := ctx.Err()
 			cancel()
 			if err == nil {
@@ -447,6 +452,27 @@ func (c *conserved) reset(a *sctp.Association, sid uint16) {
 }
 
 // message returns a message of n bytes, all of which derive from what it is.
+// conservedOwners counts the messages that have an owner and of which it was not told the outcome.
+type conservedOwners struct{ atomic.Int64 }
+
+func (o *conservedOwners) Released(error) { o.Add(-1) }
+
+// sendOne sends a message, every other one from several buffers: copied, or with an owner.
+func (w *conservation) sendOne(ctx context.Context, a *sctp.Association, b []byte, opts sctp.SendOptions, seq uint32) error {
+	if seq%2 == 0 {
+		return a.Send(ctx, b, opts)
+	}
+	if seq%4 == 1 {
+		opts.Owner = &w.owners
+		w.owners.Add(1)
+	}
+	err := a.SendBuffers(ctx, slices.Collect(slices.Chunk(b, 1+int(seq)*97)), opts)
+	if err != nil && opts.Owner != nil {
+		w.owners.Add(-1)
+	}
+	return err
+}
+
 func (c *conserved) message(sid uint16, l label, n int) []byte {
 	b := make([]byte, 0, n)
 	b = binary.BigEndian.AppendUint32(b, uint32(c.id))

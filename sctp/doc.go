@@ -31,7 +31,9 @@
 //
 // [Association.Send] copies the message, or refers to it if it has an owner
 // ([SendOptions].Owner), and waits while the send buffer is full;
-// [Association.TrySend] does not wait. [Association.TrySendBatch] is TrySend for many
+// [Association.TrySend] does not wait. [Association.SendBuffers] and
+// [Association.TrySendBuffers] do the same with a message that is in several buffers.
+// [Association.TrySendBatch] is TrySend for many
 // messages, and [Association.TrySendSeries] for many that are cut from one buffer, in
 // little more time than for one. All transmit on the calling goroutine what congestion
 // and the peer's window allow. [Association.OpenMessage] sends a message in parts; its

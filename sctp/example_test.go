@@ -267,6 +267,21 @@ func ExampleAssociation_OpenMessage() {
 	// Output: 35 3 true <nil>
 }
 
+// One message whose parts are in different places.
+func ExampleAssociation_SendBuffers() {
+	ctx := context.Background()
+	a, b, end := loopbackAssociation(ctx)
+	defer end()
+	row := [][]byte{[]byte("one,"), []byte("two,"), []byte("three")}
+	if err := a.SendBuffers(ctx, row, sctp.SendOptions{Header: []byte("row: ")}); err != nil {
+		log.Fatal(err)
+	}
+	buf := make([]byte, 100)
+	n, _, err := b.Recv(ctx, buf)
+	fmt.Printf("%q %v\n", buf[:n], err)
+	// Output: "row: one,two,three" <nil>
+}
+
 // A server of a host whose addresses change: its associations move along.
 func ExampleAutoAddrs() {
 	t, err := sctp.NewTransport(sctp.TransportConfig{

@@ -72,7 +72,7 @@ func (a *Association) sendSmall(m *tx.Message, looks bool) bool {
 		a.goCallbacks(a.transmitAll(now)) // others may have left their flush to this goroutine
 		return false
 	}
-	looks = looks && a.countUnread(len(m.Header)+len(m.Body), false) && a.maySenderPoll(now)
+	looks = looks && a.countUnread(m.Len(), false) && a.maySenderPoll(now)
 	a.mu.Unlock()
 	a.t.send(out, b)
 	batchBufs.Put(b)
@@ -94,7 +94,7 @@ func (a *Association) sendSmall(m *tx.Message, looks bool) bool {
 // push queues m and transmits what may leave. own is the memory of its copy, nil if it was
 // not copied; more is true if the caller sends another message at once. It waits as send does.
 func (a *Association) push(stop, expired <-chan struct{}, m *tx.Message, own *bufpool.Buffer, more bool) error {
-	small := !more && a.autoClose == 0 && len(m.Body) < minIOVec // the core may take the small-message fast path
+	small := !more && a.autoClose == 0 && m.Len() < minIOVec // the core may take the small-message fast path
 	for {
 		a.mu.Lock()
 		if m.Borrowed {
@@ -114,7 +114,7 @@ func (a *Association) push(stop, expired <-chan struct{}, m *tx.Message, own *bu
 				own.Put()
 				return a.sendError(err)
 			}
-			n := len(m.Header) + len(m.Body)
+			n := m.Len()
 			long := n > minCounted
 			look := stop != stopped && a.countUnread(n, m.Borrowed) && !(long && (more || !m.Borrowed && a.shouldCork())) && a.maySenderPoll(a.t.now())
 			if look && long {

@@ -18,7 +18,7 @@ func (a *Assoc) CanSendSmall(m *tx.Message) bool {
 	if a.slow != 0 || a.BatchOpen() {
 		return false
 	}
-	p, n := &a.paths[0], len(m.Header)+len(m.Body)
+	p, n := &a.paths[0], m.Len()
 	if q.HeaderLen()+n > p.pmdcs()-wire.SackHeaderLen || !q.TakesAtOnce(m, n) {
 		return false
 	}
@@ -35,7 +35,7 @@ func (a *Assoc) SendSmall(now clock.Time, m *tx.Message, b []byte, tx *Transmit)
 	if !a.tx.mayFill(now, 0) {
 		return b, false
 	}
-	t, p, n := &a.tx, &a.paths[0], len(m.Header)+len(m.Body)
+	t, p, n := &a.tx, &a.paths[0], m.Len()
 	t.pipelined, t.cork, t.sackAtEnd = 0, corkNone, false
 	t.bytes += uint64(n)
 	t.messages++

@@ -143,6 +143,9 @@ func (w *twins) send(i int) {
 	} else {
 		m.Header, m.Body = data[:min(n, r.IntN(20))], data[min(n, 20):]
 	}
+	if m.PPID&3 == 0 {
+		m.SetRuns(cutIn(m.Body, 1+n/3))
+	}
 	more := w.odds(30, 8)
 	var out [2][]byte
 	var tx [2]Transmit

@@ -288,7 +288,9 @@ func (h *host) sendMsg(m *tx.Message, n int) *body {
 	for i := range data {
 		data[i] = byte(h.p.rng.Uint32())
 	}
-	m.Body, m.Owner, m.Force = data, b, true
+	if m.Body, m.Owner, m.Force = data, b, true; n%7 == 0 {
+		m.SetRuns(cutIn(data, 1+n%700))
+	}
 	if err := h.assoc.Send(h.p.now, m); err != nil {
 		h.p.t.Fatalf("%s: Send: %v", h.name, err)
 	}

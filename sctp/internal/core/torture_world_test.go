@@ -477,7 +477,9 @@ func (e *tend) send(m *tx.Message, n int) error {
 		k := min(w.rng.IntN(tx.MaxHeader+1), len(body))
 		m.Header, body = body[:k], body[k:]
 	}
-	m.Body, m.Owner = body, x
+	if m.Body, m.Owner = body, x; x.id%3 == 0 {
+		m.SetRuns(cutIn(body, 1+int(x.id)*37%700))
+	}
 	if err := e.assoc.Send(w.now, m); err != nil {
 		return err
 	}
@@ -488,6 +490,14 @@ func (e *tend) send(m *tx.Message, n int) error {
 		e.ordered[m.SID] = append(e.ordered[m.SID], x)
 	}
 	return nil
+}
+
+// cutIn cuts a body into runs of n bytes, with an empty one between each two.
+func cutIn(body []byte, n int) (runs [][]byte) {
+	for part := range slices.Chunk(body, n) {
+		runs = append(runs, part, nil)
+	}
+	return runs
 }
 
 // body returns the contents of a message, which tell its number.

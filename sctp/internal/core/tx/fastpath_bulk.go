@@ -38,7 +38,7 @@ func (q *Queue) BulkSource(now clock.Time) *outMsg {
 	switch {
 	case m == nil || m.sent == 0 || (q.interleave || m.segmented.size != 0) && q.ready != 1:
 		return nil
-	case m.segmented.size != 0 && m.sent != m.at, m.segmented.size == 0 && m.sent < int64(m.hdrLen):
+	case m.segmented.size != 0 && m.sent != m.at, m.segmented.size == 0 && m.sent < int64(m.hdrLen), m.hasRuns():
 		return nil
 	}
 	return m

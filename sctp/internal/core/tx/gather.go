@@ -37,21 +37,29 @@ func (m *outMsg) copyTo(b []byte, off int64, n int, g *gather) []byte {
 
 // appendBody is copyTo for n bytes of the body from offset off.
 func (m *outMsg) appendBody(b []byte, off int64, n int, g *gather) []byte {
-	if n == 0 {
+	switch {
+	case n == 0:
 		return b
+	case m.hasRuns():
+		return m.appendRuns(b, off, n, g)
 	}
-	body, at := m.body[off-m.gone:][:n], len(b)
+	return g.appendPart(b, m.body[off-m.gone:][:n])
+}
+
+// appendPart appends a part of a message to b, or leaves it where it is.
+func (g *gather) appendPart(b, part []byte) []byte {
+	at, n := len(b), len(part)
 	switch {
 	case g.iovecs == nil && !g.deferCopy || cap(b)-at < n:
 	case g.iovecs != nil && n >= g.least && len(*g.iovecs) < cap(*g.iovecs):
-		*g.iovecs = append(*g.iovecs, slab.IOVec{At: at, B: body})
+		*g.iovecs = append(*g.iovecs, slab.IOVec{At: at, B: part})
 		return b[:at+n]
 	case n >= minDeferCopy:
 		g.copyDeferred(b)
-		g.deferred = slab.IOVec{At: at, B: body}
+		g.deferred = slab.IOVec{At: at, B: part}
 		return b[:at+n]
 	}
-	return append(b, body...)
+	return append(b, part...)
 }
 
 // Gather leaves parts of messages with least bytes or more where they are, as IOVecs that are

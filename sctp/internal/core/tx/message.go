@@ -26,8 +26,11 @@ type Message struct {
 	Force bool
 	// Header goes before Body; it is copied. At most MaxHeader bytes.
 	Header []byte
-	// Body is referenced until Owner is released and must not change till then.
-	Body []byte
+	// Body is referenced until Owner is released and must not change till then. SetRuns gives a
+	// message several.
+	Body     []byte
+	runs     [][]byte // in place of Body, see SetRuns
+	runBytes int64    // in all of them
 	// Owner may be nil.
 	Owner Owner
 	// Borrowed means that Body is referenced only until EndBorrow is called. There is no Owner

@@ -137,7 +137,8 @@ type outStream struct {
 // outMsg is a queued message. It is pooled: it lives until nothing refers to it.
 type outMsg struct {
 	msgState
-	hdr [MaxHeader]byte
+	hdr  [MaxHeader]byte
+	runs *runs // nil until a message of this record had some
 }
 
 // msgState is what is cleared when a message record is reused.
@@ -309,6 +310,9 @@ func (q *Queue) take(m *Message, n int64, count int) *outMsg {
 	o.body, o.owner, o.length, o.end, o.count = m.Body, m.Owner, n, n, uint32(count)
 	o.ppid, o.sid, o.hdrLen = m.PPID, m.SID, uint8(copy(o.hdr[:], m.Header))
 	o.arrival = q.arrivals
+	if m.runs != nil {
+		o.setRuns(m.runs)
+	}
 	q.arrivals++
 	q.buffered += n
 	q.messages += count
@@ -452,6 +456,9 @@ func (q *Queue) finish(m *outMsg, err error) {
 		q.failed = append(q.failed, Failed{m.sid, m.ppid})
 	}
 	m.owner, m.body, m.segmented.headers = nil, nil, nil
+	if m.runs != nil {
+		m.runs.list = nil
+	}
 	if q.borrowed == m {
 		q.borrowed = nil
 	}

@@ -28,7 +28,7 @@ type segmented struct {
 
 // Size returns the bytes of m, and of how many messages.
 func (m *Message) Size() (n int64, count int) {
-	n = int64(len(m.Header)) + int64(len(m.Headers)) + int64(len(m.Body))
+	n = int64(len(m.Header)) + int64(len(m.Headers)) + int64(len(m.Body)) + m.runBytes
 	if m.SegmentSize <= 0 {
 		return n, 1
 	}
@@ -39,7 +39,7 @@ func (m *Message) Size() (n int64, count int) {
 func (m *Message) validSegmented() bool {
 	n, count := m.Size()
 	return m.SegmentSize > 0 && len(m.Body) > 0 && n <= MaxSegmented &&
-		len(m.Header) == 0 && len(m.Headers)%count == 0 && len(m.Headers)/count <= MaxHeader &&
+		len(m.Header) == 0 && m.runs == nil && len(m.Headers)%count == 0 && len(m.Headers)/count <= MaxHeader &&
 		m.Unordered && m.Of == nil && m.Lifetime == 0 && !m.LimitRtx && !m.Droppable
 }
 
