@@ -54,9 +54,10 @@ func NewInfoHandle(p uintptr, i *Info) error {
 		return NullError("info")
 	}
 	h, err := Infos.Put(i)
-	if err == nil {
-		SetHandle(p, h)
+	if err != nil {
+		h = abi.InfoNull
 	}
+	SetHandle(p, h)
 	return err
 }
 

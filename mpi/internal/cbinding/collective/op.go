@@ -21,6 +21,7 @@ func reduceOp(h, datatype abi.Handle) (mpi.ItemOp, error) {
 // OpCreate is MPI_Op_create, and with large MPI_Op_create_c.
 func OpCreate(userFn uintptr, commute int, result uintptr, large bool) int {
 	const proc = "MPI_Op_create"
+	cbinding.NullHandle(result, abi.OpNull)
 	if userFn == 0 {
 		return cbinding.Fail(proc, cbinding.NullError("user_fn"))
 	}

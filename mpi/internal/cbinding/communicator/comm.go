@@ -135,6 +135,7 @@ func CommSetInfo(comm, info abi.Handle) int {
 // CommGetInfo is MPI_Comm_get_info.
 func CommGetInfo(comm abi.Handle, info uintptr) int {
 	const proc = "MPI_Comm_get_info"
+	cbinding.NullHandle(info, abi.InfoNull)
 	c, err := cbinding.CommOf(comm)
 	if err != nil {
 		return cbinding.Fail(proc, err)

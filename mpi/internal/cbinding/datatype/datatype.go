@@ -63,6 +63,9 @@ func (m *typeMaker) end(made cbinding.Recipe, make func() (*mpi.Datatype, error)
 			m.err = (&cbinding.Datatype{Datatype: t, Made: made}).Publish(m.newtype)
 		}
 	}
+	if m.err != nil {
+		cbinding.NullHandle(m.newtype, abi.DatatypeNull)
+	}
 	return cbinding.Fail(m.proc, m.err)
 }
 
@@ -110,6 +113,7 @@ func TypeDup(oldtype abi.Handle, newtype uintptr) int {
 	if err := cbinding.Out("newtype", newtype); err != nil {
 		return cbinding.Fail(proc, err)
 	}
+	cbinding.SetHandle(newtype, abi.DatatypeNull)
 	t, err := cbinding.TypeOf(oldtype)
 	if err != nil {
 		return cbinding.Fail(proc, err)

@@ -52,6 +52,7 @@ func createF90(proc string, combiner int, kinds []fortranKind, p, r int, newtype
 	if err := cbinding.Out("newtype", newtype); err != nil {
 		return cbinding.Fail(proc, err)
 	}
+	cbinding.SetHandle(newtype, abi.DatatypeNull)
 	integers := []int{p, r}
 	if combiner == abi.CombinerF90Integer {
 		integers = []int{r}
@@ -133,6 +134,7 @@ func TypeMatchSize(typeclass, size int, datatype uintptr) int {
 	if err := cbinding.Out("datatype", datatype); err != nil {
 		return cbinding.Fail(proc, err)
 	}
+	cbinding.SetHandle(datatype, abi.DatatypeNull)
 	switch typeclass {
 	case abi.TypeclassInteger, abi.TypeclassReal, abi.TypeclassComplex:
 	default:

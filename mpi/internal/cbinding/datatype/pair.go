@@ -13,6 +13,7 @@ func TypeGetValueIndex(valueType, indexType abi.Handle, pairType uintptr) int {
 	if err := cbinding.Out("pair_type", pairType); err != nil {
 		return cbinding.Fail(proc, err)
 	}
+	cbinding.SetHandle(pairType, abi.DatatypeNull)
 	value, err := cbinding.TypeOf(valueType)
 	if err != nil {
 		return cbinding.Fail(proc, err)
@@ -21,7 +22,6 @@ func TypeGetValueIndex(valueType, indexType abi.Handle, pairType uintptr) int {
 	if err != nil {
 		return cbinding.Fail(proc, err)
 	}
-	cbinding.SetHandle(pairType, abi.DatatypeNull)
 	if !value.IsPredefined || !index.IsPredefined {
 		return 0
 	}

@@ -8,6 +8,7 @@ import (
 // createErrhandler makes an error handler of a function of C. It may be called at any time
 // (MPI-4.1, Section 11.4.1).
 func createErrhandler(proc string, what cbinding.ObjectKind, fn, result uintptr) int {
+	cbinding.NullHandle(result, abi.ErrhandlerNull)
 	if fn == 0 {
 		return cbinding.Fail(proc, cbinding.NullError("function"))
 	}
@@ -38,6 +39,7 @@ func setErrhandler(proc string, what cbinding.ObjectKind, object, handler abi.Ha
 
 // getErrhandler returns the error handler of an object.
 func getErrhandler(proc string, what cbinding.ObjectKind, object abi.Handle, result uintptr) int {
+	cbinding.NullHandle(result, abi.ErrhandlerNull)
 	o, err := cbinding.ObjectOf(what, object)
 	if err != nil {
 		return cbinding.Fail(proc, err)

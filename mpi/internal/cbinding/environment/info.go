@@ -38,6 +38,7 @@ func InfoCreateEnv(argc int, argv, info uintptr) int {
 			}
 			s, err := cbinding.Str("argv", p, cbinding.MaxArgument)
 			if err != nil {
+				cbinding.NullHandle(info, abi.InfoNull)
 				return cbinding.Fail(proc, err)
 			}
 			args = append(args, s)
@@ -77,6 +78,7 @@ func InfoDelete(info abi.Handle, key uintptr) int {
 // InfoDup is MPI_Info_dup. The keys have the same order.
 func InfoDup(info abi.Handle, newinfo uintptr) int {
 	const proc = "MPI_Info_dup"
+	cbinding.NullHandle(newinfo, abi.InfoNull)
 	i, err := cbinding.InfoOf(info)
 	if err != nil {
 		return cbinding.Fail(proc, err)

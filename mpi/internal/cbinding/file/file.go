@@ -78,6 +78,7 @@ func fileMode(amode int) mpi.FileMode {
 // FileOpen is MPI_File_open.
 func FileOpen(comm abi.Handle, filename uintptr, amode int, info abi.Handle, fh uintptr) int {
 	const proc = "MPI_File_open"
+	cbinding.NullHandle(fh, abi.FileNull)
 	c, err := cbinding.CommOf(comm)
 	if err != nil {
 		return cbinding.NoFile.Done(proc, err)
@@ -88,7 +89,6 @@ func FileOpen(comm abi.Handle, filename uintptr, amode int, info abi.Handle, fh 
 	if err := cbinding.Out("fh", fh); err != nil {
 		return refuseOpen(proc, c, err)
 	}
-	cbinding.SetHandle(fh, abi.FileNull)
 	if err := files.Room(); err != nil {
 		return refuseOpen(proc, c, err)
 	}
@@ -199,6 +199,7 @@ func (f *file) doneWith(proc string, result uintptr, n int64, err error) int {
 // FileGetGroup is MPI_File_get_group.
 func FileGetGroup(fh abi.Handle, group uintptr) int {
 	const proc = "MPI_File_get_group"
+	cbinding.NullHandle(group, abi.GroupNull)
 	f, code := withFile(proc, fh)
 	if f == nil {
 		return code
@@ -239,6 +240,7 @@ func FileSetInfo(fh, info abi.Handle) int {
 // FileGetInfo is MPI_File_get_info.
 func FileGetInfo(fh abi.Handle, infoUsed uintptr) int {
 	const proc = "MPI_File_get_info"
+	cbinding.NullHandle(infoUsed, abi.InfoNull)
 	f, code := withFile(proc, fh)
 	if f == nil {
 		return code

@@ -54,6 +54,8 @@ func (f *file) refuseView(proc string, err error) int {
 // FileGetView is MPI_File_get_view.
 func FileGetView(fh abi.Handle, disp, etype, filetype, datarep uintptr) int {
 	const proc = "MPI_File_get_view"
+	cbinding.NullHandle(etype, abi.DatatypeNull)
+	cbinding.NullHandle(filetype, abi.DatatypeNull)
 	f, code := withFile(proc, fh)
 	if f == nil {
 		return code

@@ -66,6 +66,7 @@ func WinSharedQuery(win abi.Handle, rank int, size, dispUnit, baseptr uintptr, l
 
 // WinGetGroup is MPI_Win_get_group.
 func WinGetGroup(win abi.Handle, group uintptr) int {
+	cbinding.NullHandle(group, abi.GroupNull)
 	w, err := winOf(win)
 	if err != nil {
 		return cbinding.Fail("MPI_Win_get_group", err)
@@ -89,6 +90,7 @@ func WinSetInfo(win, info abi.Handle) int {
 
 // WinGetInfo is MPI_Win_get_info.
 func WinGetInfo(win abi.Handle, info uintptr) int {
+	cbinding.NullHandle(info, abi.InfoNull)
 	w, err := winOf(win)
 	if err != nil {
 		return cbinding.Fail("MPI_Win_get_info", err)

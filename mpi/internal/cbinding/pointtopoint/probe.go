@@ -66,6 +66,7 @@ func Iprobe(source, tag int, comm abi.Handle, flag, status uintptr) int {
 // Mprobe is MPI_Mprobe.
 func Mprobe(source, tag int, comm abi.Handle, message, status uintptr) int {
 	const proc = "MPI_Mprobe"
+	cbinding.NullHandle(message, abi.MessageNull)
 	var m incoming
 	err := m.setProbe(source, tag, comm)
 	if err == nil {
@@ -110,6 +111,7 @@ func Improbe(source, tag int, comm abi.Handle, flag, message, status uintptr) in
 		}
 	}
 	if err != nil {
+		cbinding.NullHandle(message, abi.MessageNull)
 		return cbinding.DoneOf(commObject(m.c), proc, err)
 	}
 	return 0

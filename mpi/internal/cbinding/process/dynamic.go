@@ -22,6 +22,7 @@ var parent struct {
 // CommGetParent is MPI_Comm_get_parent: MPI_COMM_NULL if there is none, or after it was freed.
 func CommGetParent(comm uintptr) int {
 	const proc = "MPI_Comm_get_parent"
+	cbinding.NullHandle(comm, abi.CommNull)
 	w, err := cbinding.NeedWorld()
 	if err == nil {
 		err = cbinding.Out("parent", comm)

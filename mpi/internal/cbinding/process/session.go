@@ -14,6 +14,7 @@ import (
 // SessionInit is MPI_Session_init.
 func SessionInit(info, handler abi.Handle, result uintptr) int {
 	const proc = "MPI_Session_init"
+	cbinding.NullHandle(result, abi.SessionNull)
 	e, err := cbinding.ErrhandlerFor(cbinding.OfSession, handler)
 	if err != nil {
 		return cbinding.Fail(proc, err)
@@ -90,6 +91,7 @@ func SessionFinalize(session uintptr) int {
 // SessionGetInfo is MPI_Session_get_info.
 func SessionGetInfo(session abi.Handle, info uintptr) int {
 	const proc = "MPI_Session_get_info"
+	cbinding.NullHandle(info, abi.InfoNull)
 	s, err := cbinding.SessionOf(session)
 	if err != nil {
 		return cbinding.Fail(proc, err)
@@ -151,6 +153,7 @@ func psetName(p uintptr) (string, error) {
 // SessionGetPsetInfo is MPI_Session_get_pset_info.
 func SessionGetPsetInfo(session abi.Handle, name, info uintptr) int {
 	const proc = "MPI_Session_get_pset_info"
+	cbinding.NullHandle(info, abi.InfoNull)
 	s, err := cbinding.SessionOf(session)
 	if err != nil {
 		return cbinding.Fail(proc, err)
