@@ -249,9 +249,11 @@ func (c *Client) Barrier(ctx context.Context) error {
 	return err
 }
 
-// Abort requests the end of the whole job with the given exit code. msg is shown to the
-// user by `weft run`; other launchers ignore it.
+// Abort requests the end of the whole job with the given exit code, or with 1 if the low eight
+// bits of that, which are all that an exit status has, are 0. msg is shown to the user by
+// `weft run`; other launchers ignore it.
 func (c *Client) Abort(code int, msg string) error {
+	code = failure(code)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	line := "cmd=abort exitcode=" + strconv.Itoa(code)

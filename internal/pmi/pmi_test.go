@@ -110,19 +110,33 @@ func TestGetOfAbsentKeyIsAnError(t *testing.T) {
 }
 
 func TestAbortReachesTheServer(t *testing.T) {
-	s := NewServer(2, "k")
-	here, there := net.Pipe()
-	go s.Serve(t.Context(), 1, there)
-	c, err := NewClient(t.Context(), here, 1, 2)
-	if err != nil {
-		t.Fatal(err)
+	// A code whose low eight bits are 0 would be the exit status of success.
+	for code, status := range map[int]int{7: 7, -1: -1, 300: 300, 0: 1, 256: 1, -512: 1} {
+		s := NewServer(2, "k")
+		here, there := net.Pipe()
+		go s.Serve(t.Context(), 1, there)
+		c, err := NewClient(t.Context(), here, 1, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Abort(code, "the input\nis missing"); err != nil {
+			t.Fatal(err)
+		}
+		<-s.Aborted()
+		if got, want := *s.AbortReason(), (AbortError{1, status, "the input is missing"}); got != want {
+			t.Errorf("reason of code %d = %+v, want %+v", code, got, want)
+		}
 	}
-	if err := c.Abort(7, "the input\nis missing"); err != nil {
-		t.Fatal(err)
-	}
-	<-s.Aborted()
-	if got, want := *s.AbortReason(), (AbortError{1, 7, "the input is missing"}); got != want {
-		t.Errorf("reason = %+v, want %+v", got, want)
+}
+
+// A client that is not of this package says what it likes.
+func TestAbortOfAnyClientIsNoSuccess(t *testing.T) {
+	for code, status := range map[string]int{"9": 9, "256": 1, "0": 1, "x": 1, "": 1} {
+		s := NewServer(1, "k")
+		s.setAbort(0, message{args: map[string]string{"exitcode": code}})
+		if got := s.AbortReason().Code; got != status {
+			t.Errorf("code %q: status %d, want %d", code, got, status)
+		}
 	}
 }
 

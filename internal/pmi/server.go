@@ -323,12 +323,19 @@ func (s *Server) setState(rank int, st State) {
 	s.states[rank] = st
 }
 
+// failure returns the code of an abort, or 1 if a process that exits with it would seem to have
+// succeeded, because its status is the low eight bits.
+func failure(code int) int {
+	if code&0xff == 0 {
+		return 1
+	}
+	return code
+}
+
 // setAbort records the first abort; later ones are echoes of it.
 func (s *Server) setAbort(rank int, m message) {
-	code, err := strconv.Atoi(m.args["exitcode"])
-	if err != nil || code == 0 {
-		code = 1
-	}
+	code, _ := strconv.Atoi(m.args["exitcode"])
+	code = failure(code)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.abort == nil {

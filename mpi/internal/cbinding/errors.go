@@ -169,15 +169,15 @@ func (o *Object) die(code int, message string) {
 		fmt.Fprintf(os.Stderr, "weft [rank %d]: %s\n", w.Rank(), text)
 		// The launcher prints this, too: without what was printed.
 		call, _, _ := strings.Cut(message, ":")
-		w.Abort(exitCode(code), fmt.Sprintf("%s in %s", className(code), call))
+		w.Abort(ExitCode(code), fmt.Sprintf("%s in %s", className(code), call))
 	} else {
 		fmt.Fprintf(os.Stderr, "weft: %s\n", text)
 	}
-	ExitProcess(exitCode(code))
+	ExitProcess(ExitCode(code))
 }
 
-// exitCode makes an error code an exit code of a process, which is a byte and not 0.
-func exitCode(code int) int {
+// ExitCode makes an error code an exit code of a process, which is a byte and not 0.
+func ExitCode(code int) int {
 	if code&0xff == 0 {
 		return 1
 	}

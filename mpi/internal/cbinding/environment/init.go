@@ -158,7 +158,7 @@ func Abort(comm abi.Handle, errorcode int) int {
 	cbinding.FlushOutput()
 	fmt.Fprintf(os.Stderr, "weft [rank %d]: %s\n", c.World().Rank(), text)
 	c.Comm.Abort(errorcode, proc+" was called") // the launcher prints it, too
-	cbinding.ExitProcess(errorcode)
+	cbinding.ExitProcess(cbinding.ExitCode(errorcode))
 	return 0
 }
 
