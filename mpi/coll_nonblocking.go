@@ -19,7 +19,8 @@ func init() {
 }
 
 // Nonblocking collectives (MPI-4.1, Section 6.12) start the operation of their blocking forms and
-// return at once; a goroutine carries it on, so it makes progress independent of the program.
+// return at once; calls of MPI that wait or test carry it on, and if none does a goroutine, so it makes
+// progress independent of the program. So does always one with an operator of the program.
 // Buffers must not be touched until the request is done. All ranks must start the collectives of a
 // communicator, blocking or not, in the same order; any number may be in progress. Bad arguments
 // are returned at once.
@@ -121,7 +122,12 @@ func (c *Comm) start(k *collective.Call, err error) (*Request, error) {
 	return r, nil
 }
 
-// inBackground performs k on a goroutine of its own.
+// inBackground starts k, or if its progress cannot be made step by step, performs it on a goroutine of its own.
 func (c *Comm) inBackground(k *collective.Call) *Request {
+	if k.Recordable() {
+		r := newRequest(c.w)
+		k.Start(&r.request)
+		return r
+	}
 	return goRequest(c.w, func() (Status, error) { return Status{}, k.InBackground() })
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/weftstack/weft/mpi/internal/bridge"
 	"github.com/weftstack/weft/mpi/internal/coll"
 	"github.com/weftstack/weft/mpi/internal/collective"
 	"github.com/weftstack/weft/mpi/internal/datatype"
@@ -56,6 +57,10 @@ func NewItemOp(f ItemFunc, commutative bool) ItemOp {
 	return ItemOp{user: &itemOp{f: f, commutative: commutative}}
 }
 
+func init() {
+	bridge.OpReturns = func(o any) { o.(ItemOp).user.returns = true }
+}
+
 // Name returns the name of the operator (MPI_Op), for messages; that of the generic form.
 func (o ItemOp) Name() string {
 	if !o.Valid() {
@@ -82,6 +87,7 @@ func (o ItemOp) Commutative() bool {
 type itemOp struct {
 	f           ItemFunc
 	commutative bool
+	returns     bool                        // f always returns: see bridge.OpReturns
 	last        atomic.Pointer[itemReducer] // for the datatype of the last call
 }
 
@@ -111,6 +117,7 @@ func (u *itemOp) on(t *datatype.Type) (op.Reducer, error) {
 	if err != nil {
 		return nil, err
 	}
+	red.Returns = u.returns
 	u.last.Store(&itemReducer{t, red})
 	return red, nil
 }

@@ -23,3 +23,7 @@ var CallName func(entry string) string
 // refuses for its arguments while the other ranks may have begun it, so that later ones match those of the others
 // (MPI-4.1, Section 6.1). blocks tells the blocking form from the nonblocking one.
 var SkipCollective func(comm any, kind int, blocks bool)
+
+// OpReturns marks a mpi.ItemOp of a function that always returns: it neither panics nor ends its goroutine. Nonblocking
+// reductions may call it on any goroutine of the program that is in a call of MPI.
+var OpReturns func(op any)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weftstack/weft/mpi"
 	"github.com/weftstack/weft/mpi/internal/abi"
+	"github.com/weftstack/weft/mpi/internal/bridge"
 )
 
 // An Op is an MPI_Op.
@@ -59,6 +60,7 @@ func (o *Op) On(datatype abi.Handle) mpi.ItemOp {
 	t := &typedOp{datatype: datatype, ItemOp: mpi.NewItemOp(func(in, inout []byte, count int, t *mpi.Datatype) {
 		callUserOp(fn, large, in, inout, count, t, datatype)
 	}, o.Commute)}
+	bridge.OpReturns(t.ItemOp)
 	o.last.Store(t)
 	return t.ItemOp
 }

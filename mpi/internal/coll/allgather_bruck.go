@@ -6,7 +6,7 @@ package coll
 // place at the end. (Bruck and others, 1997.)
 func allgatherBruck(s *Schedule) error {
 	buf := s.Scratch(s.Size * s.Block)
-	copy(buf, s.SendBuf)
+	s.Copy(buf, s.SendBuf)
 	for d := 1; d < s.Size; d *= 2 {
 		blocks := min(d, s.Size-d)
 		to, from := (s.Rank-d+s.Size)%s.Size, (s.Rank+d)%s.Size
@@ -15,7 +15,7 @@ func allgatherBruck(s *Schedule) error {
 		}
 	}
 	turn := (s.Size - s.Rank) * s.Block
-	copy(s.RecvBuf[s.Rank*s.Block:], buf[:turn])
-	copy(s.RecvBuf, buf[turn:])
+	s.Copy(s.RecvBuf[s.Rank*s.Block:], buf[:turn])
+	s.Copy(s.RecvBuf, buf[turn:])
 	return nil
 }

@@ -4,7 +4,7 @@ package coll
 // the same time. It serves Allgather and Allgatherv.
 func allgatherLinear(s *Schedule) error {
 	mine := s.RecvBlock(s.Rank)
-	copy(mine, s.SendBuf)
+	s.Copy(mine, s.SendBuf)
 	for i := 1; i < s.Size; i++ {
 		from := (s.Rank - i + s.Size) % s.Size
 		if err := s.StartRecv(s.RecvBlock(from), from); err != nil {

@@ -4,7 +4,7 @@ package coll
 // time after the first: p/2 steps between neighbours only. It needs an even
 // number of ranks. (Chen and others, 2005.)
 func allgatherNeighbor(s *Schedule) error {
-	copy(s.RecvBlock(s.Rank), s.SendBuf)
+	s.Copy(s.RecvBlock(s.Rank), s.SendBuf)
 	odd := s.Rank % 2
 	// Even ranks begin with the right neighbour, odd ones with the left.
 	peers := [2]int{(s.Rank + 1) % s.Size, (s.Rank - 1 + s.Size) % s.Size}

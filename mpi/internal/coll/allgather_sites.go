@@ -56,7 +56,7 @@ func allgatherSitesSplit(s *Schedule) error {
 			return err
 		}
 	}
-	copy(s.RecvBlock(s.Rank), s.SendBuf)
+	s.Copy(s.RecvBlock(s.Rank), s.SendBuf)
 	if err := s.Wait(); err != nil {
 		return err
 	}

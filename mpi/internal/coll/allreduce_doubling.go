@@ -11,7 +11,7 @@ func allreduceDoubling(s *Schedule) error {
 		return err
 	}
 	if g.pof2 == 1 {
-		copy(s.RecvBuf, cur)
+		s.Copy(s.RecvBuf, cur)
 	}
 	// A step combines into other memory than it sends, the last one to RecvBuf.
 	var other []byte
@@ -25,7 +25,7 @@ func allreduceDoubling(s *Schedule) error {
 		}
 		if Same(acc, cur) {
 			cur = other
-			copy(cur, acc)
+			s.Copy(cur, acc)
 		}
 		peer := g.rank(newrank ^ bit)
 		if err := s.sendrecvReduce(cur, peer, acc, cur, peer, peer < s.Rank); err != nil {

@@ -10,7 +10,7 @@ func allreduceOrdered(s *Schedule) error {
 	for i := range s.Size {
 		peer := (s.Rank + i) % s.Size
 		if peer == s.Rank {
-			copy(all[peer*mine:(peer+1)*mine], s.part(s.SendBuf, s.Rank, s.Size))
+			s.Copy(all[peer*mine:(peer+1)*mine], s.part(s.SendBuf, s.Rank, s.Size))
 			continue
 		}
 		if err := s.StartRecv(all[peer*mine:(peer+1)*mine], peer); err != nil {
@@ -43,8 +43,8 @@ func allreduceOrdered(s *Schedule) error {
 // combineBlocks combines the blocks in all, one per rank, from left to right.
 func (s *Schedule) combineBlocks(acc, all []byte) {
 	n := len(acc)
-	copy(acc, all[:n])
+	s.Copy(acc, all[:n])
 	for r := 1; r < s.Size; r++ {
-		s.Op.Combine(acc, acc, all[r*n:(r+1)*n])
+		s.Combine(acc, acc, all[r*n:(r+1)*n])
 	}
 }

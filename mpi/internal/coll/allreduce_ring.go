@@ -6,7 +6,7 @@ package coll
 // operator must be commutative.
 func allreduceRing(s *Schedule) error {
 	if s.Size == 1 {
-		copy(s.RecvBuf, s.SendBuf)
+		s.Copy(s.RecvBuf, s.SendBuf)
 		return nil
 	}
 	prev, next := (s.Rank-1+s.Size)%s.Size, (s.Rank+1)%s.Size

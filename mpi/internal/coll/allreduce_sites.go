@@ -44,6 +44,6 @@ func allreduceSitesSplit(s *Schedule) error {
 	if err := s.combineSites(part); err != nil {
 		return err
 	}
-	copy(s.part(s.RecvBuf, s.inner.Rank, s.inner.Size), part)
+	s.Copy(s.part(s.RecvBuf, s.inner.Rank, s.inner.Size), part)
 	return s.inner.gatherParts(s.RecvBuf)
 }

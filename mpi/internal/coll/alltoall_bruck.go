@@ -8,15 +8,16 @@ func alltoallBruck(s *Schedule) error {
 	// held[i] is the block that has still to go, or has come, i ranks.
 	held := s.Scratch(s.Size * s.Block)
 	turn := (s.Size - s.Rank) * s.Block
-	copy(held, s.SendBuf[s.Rank*s.Block:])
-	copy(held[turn:], s.SendBuf[:s.Rank*s.Block])
+	s.Copy(held, s.SendBuf[s.Rank*s.Block:])
+	s.Copy(held[turn:], s.SendBuf[:s.Rank*s.Block])
 	half := (s.Size + 1) / 2 * s.Block
 	out, in := s.Scratch(half), s.Scratch(half)
 	for d := 1; d < s.Size; d *= 2 {
 		m := 0
 		for i := d; i < s.Size; i++ {
 			if i&d != 0 {
-				m += copy(out[m:], held[i*s.Block:(i+1)*s.Block])
+				s.Copy(out[m:m+s.Block], held[i*s.Block:(i+1)*s.Block])
+				m += s.Block
 			}
 		}
 		if err := s.Sendrecv(out[:m], (s.Rank+d)%s.Size, in[:m], (s.Rank-d+s.Size)%s.Size); err != nil {
@@ -25,12 +26,13 @@ func alltoallBruck(s *Schedule) error {
 		m = 0
 		for i := d; i < s.Size; i++ {
 			if i&d != 0 {
-				m += copy(held[i*s.Block:(i+1)*s.Block], in[m:])
+				s.Copy(held[i*s.Block:(i+1)*s.Block], in[m:])
+				m += s.Block
 			}
 		}
 	}
 	for i := range s.Size {
-		copy(s.RecvBlock((s.Rank-i+s.Size)%s.Size), held[i*s.Block:(i+1)*s.Block])
+		s.Copy(s.RecvBlock((s.Rank-i+s.Size)%s.Size), held[i*s.Block:(i+1)*s.Block])
 	}
 	return nil
 }

@@ -15,6 +15,6 @@ func alltoallLinear(s *Schedule) error {
 			return err
 		}
 	}
-	copy(s.RecvBlock(s.Rank), s.SendBlock(s.Rank))
+	s.Copy(s.RecvBlock(s.Rank), s.SendBlock(s.Rank))
 	return s.Wait()
 }

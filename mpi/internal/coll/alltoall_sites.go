@@ -21,7 +21,7 @@ func alltoallSites(s *Schedule) error {
 		b, collector := blocks(out, before, len(there)), ranks[site%n]
 		mine := of(b, me, len(there))
 		for i, r := range there {
-			copy(BlockOf(mine, nil, s.Block, i), s.SendBlock(r))
+			s.Copy(BlockOf(mine, nil, s.Block, i), s.SendBlock(r))
 		}
 		if s.Rank != collector {
 			if err := s.StartSend(mine, collector); err != nil {
@@ -67,7 +67,7 @@ func alltoallSites(s *Schedule) error {
 			return err
 		}
 	}
-	copy(s.RecvBlock(s.Rank), s.SendBlock(s.Rank))
+	s.Copy(s.RecvBlock(s.Rank), s.SendBlock(s.Rank))
 	if err := s.Wait(); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (s *Schedule) dealSites(in, mem []byte) error {
 		for i, r := range ranks {
 			b := mem[at+i*length:][:length]
 			for j := range there {
-				copy(BlockOf(b, nil, s.Block, j), in[at+(j*n+i)*s.Block:][:s.Block])
+				s.Copy(BlockOf(b, nil, s.Block, j), in[at+(j*n+i)*s.Block:][:s.Block])
 			}
 			if r == s.Rank {
 				continue
@@ -123,7 +123,7 @@ func (s *Schedule) dealSites(in, mem []byte) error {
 		}
 		b = b[before*n*s.Block+me*len(there)*s.Block:]
 		for j, r := range there {
-			copy(s.RecvBlock(r), BlockOf(b, nil, s.Block, j))
+			s.Copy(s.RecvBlock(r), BlockOf(b, nil, s.Block, j))
 		}
 		before += len(there)
 	}
@@ -144,7 +144,7 @@ func alltoallSitesDirect(s *Schedule) error {
 		}
 		return near(b, peer)
 	}
-	copy(s.RecvBlock(s.Rank), s.SendBlock(s.Rank))
+	s.Copy(s.RecvBlock(s.Rank), s.SendBlock(s.Rank))
 	for first := 1; first < s.Size; first += alltoallWindow {
 		last := min(first+alltoallWindow, s.Size)
 		for i := first; i < last; i++ {

@@ -81,6 +81,10 @@ func (m *memComm) Wait() error {
 	return nil
 }
 
+func (m *memComm) Copy(dst, src []byte) { copy(dst, src) }
+
+func (m *memComm) Combine(acc, a, b []byte) { m.op.Combine(acc, a, b) }
+
 // affine composes the functions x → a·x + b modulo 256, elements of two bytes: associative, but not
 // commutative, so a wrong order of operands shows.
 var affine = op.NewUser(func(dst, a, b [][2]byte) {
@@ -106,7 +110,10 @@ func TestAlgorithms(t *testing.T) {
 						}
 						for _, elems := range elems {
 							for _, fused := range []bool{false, true} {
-								runAlgorithm(t, kind, &alg, size, size/2, red, 2*elems, fused, nil)
+								runAlgorithm(t, kind, &alg, size, size/2, red, 2*elems, fused, false, nil)
+								if elems == 7 {
+									runAlgorithm(t, kind, &alg, size, size/2, red, 2*elems, fused, true, nil)
+								}
 							}
 						}
 					}
@@ -117,7 +124,7 @@ func TestAlgorithms(t *testing.T) {
 }
 
 // runAlgorithm performs one collective with blocks, or buffers, of n bytes.
-func runAlgorithm(t *testing.T, kind Kind, alg *Algorithm, size, root int, red op.Reducer, n int, fused bool, cross *crossings) {
+func runAlgorithm(t *testing.T, kind Kind, alg *Algorithm, size, root int, red op.Reducer, n int, fused, recorded bool, cross *crossings) {
 	t.Helper()
 	links := make([][]chan []byte, size)
 	for r := range links {
@@ -148,7 +155,7 @@ func runAlgorithm(t *testing.T, kind Kind, alg *Algorithm, size, root int, red o
 		}
 		schedules[r] = s
 		all.Go(func() {
-			if err := alg.Run(s); err != nil {
+			if err := runOn(s, alg, recorded); err != nil {
 				t.Errorf("rank %d: %v", r, err)
 			}
 		})

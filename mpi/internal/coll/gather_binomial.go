@@ -10,10 +10,10 @@ func gatherBinomial(s *Schedule) error {
 	switch {
 	case v == 0 && s.Root == 0:
 		buf = s.RecvBuf
-		copy(s.RecvBlock(0), s.SendBuf)
+		s.Copy(s.RecvBlock(0), s.SendBuf)
 	case span > 1:
 		buf = s.Scratch(span * s.Block)
-		copy(buf, s.SendBuf)
+		s.Copy(buf, s.SendBuf)
 	}
 	for bit := 1; bit < span; bit *= 2 {
 		child := v + bit
@@ -27,8 +27,8 @@ func gatherBinomial(s *Schedule) error {
 	}
 	if s.Root > 0 {
 		turn := (s.Size - s.Root) * s.Block
-		copy(s.RecvBuf[s.Root*s.Block:], buf[:turn])
-		copy(s.RecvBuf, buf[turn:])
+		s.Copy(s.RecvBuf[s.Root*s.Block:], buf[:turn])
+		s.Copy(s.RecvBuf, buf[turn:])
 	}
 	return nil
 }
@@ -50,8 +50,8 @@ func scatterBinomial(s *Schedule) error {
 		}
 	} else if s.Root > 0 {
 		turn := (s.Size - s.Root) * s.Block
-		copy(buf, s.SendBuf[s.Root*s.Block:])
-		copy(buf[turn:], s.SendBuf)
+		s.Copy(buf, s.SendBuf[s.Root*s.Block:])
+		s.Copy(buf[turn:], s.SendBuf)
 	}
 	top := 1
 	for top*2 < span {
@@ -62,7 +62,7 @@ func scatterBinomial(s *Schedule) error {
 			return err
 		}
 	}
-	copy(s.RecvBuf, buf[:s.Block])
+	s.Copy(s.RecvBuf, buf[:s.Block])
 	return nil
 }
 

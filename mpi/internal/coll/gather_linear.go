@@ -12,7 +12,7 @@ func gatherLinear(s *Schedule) error {
 			return err
 		}
 	}
-	copy(s.RecvBlock(s.Root), s.SendBuf)
+	s.Copy(s.RecvBlock(s.Root), s.SendBuf)
 	return s.Wait()
 }
 
@@ -27,6 +27,6 @@ func scatterLinear(s *Schedule) error {
 			return err
 		}
 	}
-	copy(s.RecvBuf, s.SendBlock(s.Root))
+	s.Copy(s.RecvBuf, s.SendBlock(s.Root))
 	return s.Wait()
 }

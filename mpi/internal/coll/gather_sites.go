@@ -52,7 +52,7 @@ func (s *Schedule) ofSite(b []byte, site int) []byte {
 func (s *Schedule) unpackSites(b []byte) {
 	for _, ranks := range s.Sites.Ranks {
 		for _, r := range ranks {
-			copy(s.RecvBlock(r), b[:s.Block])
+			s.Copy(s.RecvBlock(r), b[:s.Block])
 			b = b[s.Block:]
 		}
 	}
@@ -70,7 +70,7 @@ func scatterSites(s *Schedule) error {
 		for site, ranks := range t.Ranks {
 			blocks := s.ofSite(far, site)
 			for i, r := range ranks {
-				copy(BlockOf(blocks, nil, s.Block, i), s.SendBlock(r))
+				s.Copy(BlockOf(blocks, nil, s.Block, i), s.SendBlock(r))
 			}
 			if site == own {
 				in.SendBuf = blocks

@@ -32,7 +32,7 @@ func (s *Schedule) reduceHalving(g pof2Group, newrank int, acc, cur []byte) (lo,
 		cur = acc
 	}
 	if g.pof2 == 1 {
-		copy(acc, cur)
+		s.Copy(acc, cur)
 	}
 	return lo, hi, nil
 }

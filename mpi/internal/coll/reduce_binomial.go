@@ -42,7 +42,7 @@ func (s *Schedule) finishReduce(acc []byte, parent, top int) error {
 	case s.Rank == top && top != s.Root:
 		return s.Send(acc, s.Root)
 	case s.Rank == top && !Same(s.RecvBuf, acc):
-		copy(s.RecvBuf, acc)
+		s.Copy(s.RecvBuf, acc)
 	case s.Rank == top:
 	case s.Rank == s.Root && top != s.Root:
 		return s.Recv(s.RecvBuf, top)

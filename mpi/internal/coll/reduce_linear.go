@@ -25,11 +25,11 @@ func reduceLinear(s *Schedule) error {
 			}
 		}
 		if r == 0 {
-			copy(acc, x)
+			s.Copy(acc, x)
 		} else {
-			s.Op.Combine(acc, acc, x)
+			s.Combine(acc, acc, x)
 		}
 	}
-	copy(s.RecvBuf, acc)
+	s.Copy(s.RecvBuf, acc)
 	return nil
 }

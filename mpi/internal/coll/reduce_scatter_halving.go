@@ -46,7 +46,7 @@ func reduceScatterHalving(s *Schedule) error {
 		cur = acc
 	}
 	if acc != nil {
-		copy(s.RecvBuf, cur[s.blockAt(s.Rank):s.blockAt(s.Rank+1)])
+		s.Copy(s.RecvBuf, cur[s.blockAt(s.Rank):s.blockAt(s.Rank+1)])
 	}
 	if partner < 0 {
 		return nil

@@ -18,7 +18,7 @@ func reduceScatterOrdered(s *Schedule) error {
 			return err
 		}
 	}
-	copy(all[s.Rank*n:(s.Rank+1)*n], s.SendBlock(s.Rank))
+	s.Copy(all[s.Rank*n:(s.Rank+1)*n], s.SendBlock(s.Rank))
 	if err := s.Wait(); err != nil {
 		return err
 	}

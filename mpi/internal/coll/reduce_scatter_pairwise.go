@@ -16,7 +16,7 @@ func reduceScatterPairwise(s *Schedule) error {
 		mine = acc
 	}
 	if !Same(s.RecvBuf, mine) {
-		copy(s.RecvBuf, mine)
+		s.Copy(s.RecvBuf, mine)
 	}
 	return nil
 }

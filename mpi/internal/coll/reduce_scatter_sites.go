@@ -22,7 +22,8 @@ func reduceScatterSites(s *Schedule) error {
 	at := 0
 	for i := range s.Size {
 		if reducer(i) == me {
-			at += copy(acc[at:], block(i))
+			s.Copy(acc[at:], block(i))
+			at += len(block(i))
 		}
 	}
 	for step := 1; step < n; step++ {
@@ -46,7 +47,7 @@ func reduceScatterSites(s *Schedule) error {
 		if err := s.Wait(); err != nil {
 			return err
 		}
-		s.Op.Combine(acc, acc, got)
+		s.Combine(acc, acc, got)
 	}
 	return s.swapReduced(acc)
 }
@@ -85,7 +86,7 @@ func (s *Schedule) swapReduced(acc []byte) error {
 	if err := s.Wait(); err != nil {
 		return err
 	}
-	copy(far[own*k:], mine)
+	s.Copy(far[own*k:], mine)
 	s.foldSites(s.RecvBuf, func(site int) []byte { return far[site*k : (site+1)*k] })
 	return nil
 }

@@ -34,10 +34,10 @@ func reduceSites(s *Schedule) error {
 		return err
 	}
 	for site := own - 1; site >= 0; site-- {
-		s.Op.Combine(s.RecvBuf, far[site*n:(site+1)*n], s.RecvBuf)
+		s.Combine(s.RecvBuf, far[site*n:(site+1)*n], s.RecvBuf)
 	}
 	for site := own + 1; site < len(t.Ranks); site++ {
-		s.Op.Combine(s.RecvBuf, s.RecvBuf, far[site*n:(site+1)*n])
+		s.Combine(s.RecvBuf, s.RecvBuf, far[site*n:(site+1)*n])
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func reduceSitesSplit(s *Schedule) error {
 			return err
 		}
 	}
-	copy(s.part(s.RecvBuf, t.place[s.Rank], len(ranks)), part)
+	s.Copy(s.part(s.RecvBuf, t.place[s.Rank], len(ranks)), part)
 	return s.Wait()
 }
 
@@ -103,7 +103,7 @@ func (s *Schedule) combineSites(part []byte) error {
 	if err := s.Wait(); err != nil {
 		return err
 	}
-	copy(of(own), part)
+	s.Copy(of(own), part)
 	s.foldSites(part, of)
 	return nil
 }
@@ -111,8 +111,8 @@ func (s *Schedule) combineSites(part []byte) error {
 // foldSites stores to acc, which is none of them, what the operands of all sites combine to, from left
 // to right, so that all ranks that do so have the same result, bit by bit.
 func (s *Schedule) foldSites(acc []byte, of func(site int) []byte) {
-	copy(acc, of(0))
+	s.Copy(acc, of(0))
 	for site := 1; site < len(s.Sites.Ranks); site++ {
-		s.Op.Combine(acc, acc, of(site))
+		s.Combine(acc, acc, of(site))
 	}
 }

@@ -11,7 +11,7 @@ func doublingScan(s *Schedule, exclusive bool) error {
 	n := len(s.SendBuf)
 	run, in := s.Scratch(n), s.Scratch(n) // result of the run of ranks around the caller
 	before := s.Scratch(n)                // result of the lower ranks, if any
-	copy(run, s.SendBuf)
+	s.Copy(run, s.SendBuf)
 	lower := false
 	for bit := 1; bit < s.Size; bit *= 2 {
 		peer := s.Rank ^ bit
@@ -26,20 +26,20 @@ func doublingScan(s *Schedule, exclusive bool) error {
 			continue
 		}
 		if lower {
-			s.Op.Combine(before, in, before)
+			s.Combine(before, in, before)
 		} else {
-			copy(before, in)
+			s.Copy(before, in)
 			lower = true
 		}
 	}
 	switch {
 	case exclusive && lower:
-		copy(s.RecvBuf, before)
+		s.Copy(s.RecvBuf, before)
 	case exclusive:
 	case lower:
-		s.Op.Combine(s.RecvBuf, before, s.SendBuf)
+		s.Combine(s.RecvBuf, before, s.SendBuf)
 	default:
-		copy(s.RecvBuf, s.SendBuf)
+		s.Copy(s.RecvBuf, s.SendBuf)
 	}
 	return nil
 }
@@ -48,8 +48,8 @@ func doublingScan(s *Schedule, exclusive bool) error {
 // side of the caller, into acc.
 func (s *Schedule) combineFrom(acc, in []byte, from int) {
 	if from < s.Rank {
-		s.Op.Combine(acc, in, acc)
+		s.Combine(acc, in, acc)
 	} else {
-		s.Op.Combine(acc, acc, in)
+		s.Combine(acc, acc, in)
 	}
 }

@@ -20,15 +20,15 @@ func linearScan(s *Schedule, exclusive bool) error {
 		return err
 	}
 	if s.Rank == 0 {
-		copy(upto, s.SendBuf)
+		s.Copy(upto, s.SendBuf)
 	} else {
-		s.Op.Combine(upto, before, s.SendBuf)
+		s.Combine(upto, before, s.SendBuf)
 	}
 	switch {
 	case !exclusive:
-		copy(s.RecvBuf, upto)
+		s.Copy(s.RecvBuf, upto)
 	case s.Rank > 0:
-		copy(s.RecvBuf, before)
+		s.Copy(s.RecvBuf, before)
 	}
 	return s.Send(upto, next)
 }

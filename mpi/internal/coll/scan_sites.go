@@ -24,7 +24,7 @@ func sitesScan(s *Schedule, exclusive bool) error {
 			total = s.SendBuf
 		case exclusive:
 			total = s.Scratch(n)
-			s.Op.Combine(total, result, s.SendBuf)
+			s.Combine(total, result, s.SendBuf)
 		}
 		if err := s.passTotals(before, total); err != nil {
 			return err
@@ -39,11 +39,11 @@ func sitesScan(s *Schedule, exclusive bool) error {
 	switch first := exclusive && in.Rank == 0; {
 	case own == 0 && first: // rank 0: not changed
 	case own == 0:
-		copy(s.RecvBuf, result)
+		s.Copy(s.RecvBuf, result)
 	case first:
-		copy(s.RecvBuf, before)
+		s.Copy(s.RecvBuf, before)
 	default:
-		s.Op.Combine(s.RecvBuf, before, result)
+		s.Combine(s.RecvBuf, before, result)
 	}
 	return nil
 }
@@ -68,9 +68,9 @@ func (s *Schedule) passTotals(before, total []byte) error {
 	if err := s.Wait(); err != nil || own == 0 {
 		return err
 	}
-	copy(before, far[:n])
+	s.Copy(before, far[:n])
 	for site := 1; site < own; site++ {
-		s.Op.Combine(before, before, far[site*n:(site+1)*n])
+		s.Combine(before, before, far[site*n:(site+1)*n])
 	}
 	return nil
 }

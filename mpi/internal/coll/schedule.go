@@ -34,6 +34,10 @@ type Comm interface {
 	// StartSendAwaited is StartSend, with a copy of b if the transport takes one, so that Wait does
 	// not last until the other end has acknowledged b.
 	StartSendAwaited(b []byte, dst int) error
+	// Copy copies src to dst, as the function copy does, and Combine stores a op b to acc by the operator of
+	// the schedule. Algorithms touch the memory of messages by no other means, so that they can be recorded.
+	Copy(dst, src []byte)
+	Combine(acc, a, b []byte)
 }
 
 // Special ranks.
@@ -145,9 +149,9 @@ func (s *Schedule) sendrecvReduce(sb []byte, dst int, acc, mine []byte, src int,
 		return err
 	}
 	if lower {
-		s.Op.Combine(acc, in, mine)
+		s.Combine(acc, in, mine)
 	} else {
-		s.Op.Combine(acc, mine, in)
+		s.Combine(acc, mine, in)
 	}
 	return nil
 }

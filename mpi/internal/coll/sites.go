@@ -90,6 +90,8 @@ func (m *siteComm) Recv(b []byte, src int) error      { return m.outer.Recv(b, m
 func (m *siteComm) StartSend(b []byte, dst int) error { return m.outer.StartSend(b, m.rank(dst)) }
 func (m *siteComm) StartRecv(b []byte, src int) error { return m.outer.StartRecv(b, m.rank(src)) }
 func (m *siteComm) Wait() error                       { return m.outer.Wait() }
+func (m *siteComm) Copy(dst, src []byte)              { m.outer.Copy(dst, src) }
+func (m *siteComm) Combine(acc, a, b []byte)          { m.outer.Combine(acc, a, b) }
 
 func (m *siteComm) StartSendAwaited(b []byte, dst int) error {
 	return m.outer.StartSendAwaited(b, m.rank(dst))

@@ -118,7 +118,7 @@ func TestSites(t *testing.T) {
 					for _, elems := range []int{0, 1, 2 + r.IntN(9), 1000 + r.IntN(1000)} {
 						root := r.IntN(len(table))
 						c := newCrossings(sites)
-						runAlgorithm(t, kind, &alg, len(table), root, red, 2*elems, r.IntN(2) == 0, c)
+						runAlgorithm(t, kind, &alg, len(table), root, red, 2*elems, r.IntN(2) == 0, r.IntN(2) == 0, c)
 						if t.Failed() {
 							t.Fatalf("%s: %v by %s, root %d, %d elements", table, kind, alg.Name, root, elems)
 						}
@@ -174,7 +174,7 @@ func TestSitesCutLongMessages(t *testing.T) {
 					continue
 				}
 				c := newCrossings(sites)
-				runAlgorithm(t, kind, &alg, 4, 1, op.Sum[uint16]{}, n, false, c)
+				runAlgorithm(t, kind, &alg, 4, 1, op.Sum[uint16]{}, n, false, false, c)
 				messages, bytes := c.messages[0][1], c.bytes[0][1]
 				if bytes > messages*farSegment {
 					t.Errorf("%v by %s: %d bytes in %d messages, want at most %d in each", kind, name, bytes, messages, farSegment)

@@ -24,7 +24,10 @@ type Call struct {
 	bytes int      // what the tuning table goes by, the same on all ranks
 
 	// run, if not nil, is what to do instead of an algorithm of the tuning table.
-	run func(k *Call) error
+	run   func(k *Call) error
+	plain bool // run uses the Comm alone, and can be recorded
+
+	progress progress // of a nonblocking collective
 
 	sendMem, recvMem coll.Layout // memory for SendLayout and RecvLayout
 
@@ -93,17 +96,21 @@ func (k *Call) store() {
 	}
 }
 
-func (k *Call) perform() error {
-	var err error
+// algorithm runs, or has the Comm record, what the collective does.
+func (k *Call) algorithm() error {
 	if k.run != nil {
-		err = k.run(k)
-	} else {
-		var alg *coll.Algorithm
-		k.Sites = k.comm.c.Sites()
-		if alg, err = k.comm.c.Pick(&k.Schedule, k.Kind, k.bytes); err == nil {
-			err = alg.Run(&k.Schedule)
-		}
+		return k.run(k)
 	}
+	k.Sites = k.comm.c.Sites()
+	alg, err := k.comm.c.Pick(&k.Schedule, k.Kind, k.bytes)
+	if err != nil {
+		return err
+	}
+	return alg.Run(&k.Schedule)
+}
+
+func (k *Call) perform() error {
+	err := k.algorithm()
 	if err == nil {
 		err = k.comm.mismatch
 	}
@@ -118,8 +125,12 @@ func (k *Call) release() {
 	k.comm.c.P2P.Drop()
 	clear(k.comm.reqs)
 	k.Release()
+	p := &k.progress
+	clear(p.record.Steps)
+	p.record.Steps, p.next, p.request = p.record.Steps[:0], 0, nil
 	*k = Call{
-		Schedule: k.Schedule, comm: callComm{reqs: k.comm.reqs[:0]}, sendMem: k.sendMem, recvMem: k.recvMem,
+		Schedule: k.Schedule, comm: callComm{reqs: k.comm.reqs[:0]}, progress: k.progress,
+		sendMem: k.sendMem, recvMem: k.recvMem,
 	}
 	callPool.Put(k)
 }

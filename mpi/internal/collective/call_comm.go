@@ -106,23 +106,34 @@ func (m *callComm) Wait() error {
 	var failed error
 	ctx := m.ctx
 	for _, s := range m.reqs {
-		var err error
-		if s.want >= 0 {
-			var st p2p.Status
-			st, err = m.c.P2P.Engine.FinishRecv(ctx, s.r)
-			err = m.expect(st, err, s.peer, s.want)
-		} else if err = m.c.P2P.Engine.AwaitSend(ctx, s.r); err == nil {
-			if err = s.r.Err; err == nil {
-				s.r.Recycle()
-			}
-		}
-		if err != nil && failed == nil {
+		if err := m.finish(ctx, s); err != nil && failed == nil {
 			failed, ctx = err, ended
 		}
 	}
 	m.reqs = m.reqs[:0]
 	return failed
 }
+
+// finish waits for a message, or withdraws it if ctx ends.
+func (m *callComm) finish(ctx context.Context, s startedMessage) error {
+	if s.want >= 0 {
+		st, err := m.c.P2P.Engine.FinishRecv(ctx, s.r)
+		return m.expect(st, err, s.peer, s.want)
+	}
+	err := m.c.P2P.Engine.AwaitSend(ctx, s.r)
+	if err == nil {
+		if err = s.r.Err; err == nil {
+			s.r.Recycle()
+		}
+	}
+	return err
+}
+
+// Copy implements coll.Comm.
+func (m *callComm) Copy(dst, src []byte) { copy(dst, src) }
+
+// Combine implements coll.Comm.
+func (m *callComm) Combine(acc, a, b []byte) { m.red.Combine(acc, a, b) }
 
 // abandon withdraws all that was started and returns err.
 func (m *callComm) abandon(err error) error {

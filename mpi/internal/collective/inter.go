@@ -100,7 +100,7 @@ func (c *Comm) interBcast(ctx context.Context, b Args, root int) (*Call, error) 
 	to := c.Local.P2P.Peers
 	switch root {
 	case coll.ProcNull:
-		k.run = func(*Call) error { return nil }
+		k.plain, k.run = true, func(*Call) error { return nil }
 		return k, nil
 	case coll.Root:
 		to = c.P2P.Peers
@@ -108,7 +108,7 @@ func (c *Comm) interBcast(ctx context.Context, b Args, root int) (*Call, error) 
 	if c.sitesApart() && len(to) > 1 {
 		return c.interBcastSites(ctx, k)
 	}
-	k.run = func(k *Call) error {
+	k.plain, k.run = true, func(k *Call) error {
 		if k.Root == coll.Root {
 			for r := range k.Size {
 				if err := k.StartSend(k.RecvBuf, r); err != nil {
@@ -147,7 +147,7 @@ func (c *Comm) interGather(
 			return k.refuse(wrongLength("the root's buffer", len(*all), k.Block*k.Size))
 		}
 	}
-	k.run = func(k *Call) error {
+	k.plain, k.run = true, func(k *Call) error {
 		switch {
 		case k.Root == coll.ProcNull:
 			return nil
@@ -198,7 +198,7 @@ func (c *Comm) interAllgather(ctx context.Context, kind coll.Kind, b Args, count
 	} else if c.sitesApart() && c.Size()+len(c.P2P.Peers) > 2 {
 		return c.interAllgatherSites(ctx, k)
 	}
-	k.run = func(k *Call) error {
+	k.plain, k.run = true, func(k *Call) error {
 		for r := range k.Size {
 			if err := k.StartRecv(k.RecvBlock(r), r); err != nil {
 				return err
@@ -221,7 +221,7 @@ func (c *Comm) interAlltoall(ctx context.Context, b Args) (*Call, error) {
 			fmt.Errorf("%w: %d and %d bytes for %d ranks", mpierr.ErrCount, len(k.SendBuf), len(k.RecvBuf), k.Size))
 	}
 	k.SendLayout, k.RecvLayout = k.sendMem.SetEven(k.Size, out), k.recvMem.SetEven(k.Size, in)
-	k.run = betweenGroups
+	k.plain, k.run = true, betweenGroups
 	return k, nil
 }
 
@@ -243,10 +243,10 @@ func (c *Comm) interReduce(ctx context.Context, kind coll.Kind, b Args, red op.R
 	}
 	switch root {
 	case coll.ProcNull:
-		k.run = func(*Call) error { return nil }
+		k.plain, k.run = true, func(*Call) error { return nil }
 		return k, nil
 	case coll.Root:
-		k.run = func(k *Call) error { return k.Recv(k.RecvBuf, 0) }
+		k.plain, k.run = true, func(k *Call) error { return k.Recv(k.RecvBuf, 0) }
 		return k, nil
 	}
 	part, sum, err := c.reduceGroup(ctx, k, red)

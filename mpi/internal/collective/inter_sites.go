@@ -30,7 +30,7 @@ func (c *Comm) sitesApart() bool {
 // interBcastSites prepares a broadcast to a group at other sites.
 func (c *Comm) interBcastSites(ctx context.Context, k *Call) (*Call, error) {
 	if k.Root == coll.Root {
-		k.run = func(k *Call) error { return k.Send(k.RecvBuf, 0) }
+		k.plain, k.run = true, func(k *Call) error { return k.Send(k.RecvBuf, 0) }
 		return k, nil
 	}
 	spread, err := c.Local.Bcast(ctx, Args{Recv: k.RecvBuf, Elem: k.Elem, Sig: k.comm.slot.Sig()}, 0)

@@ -147,7 +147,7 @@ func (c *Comm) prepareNeighbor(
 		return k.refuse(mpierr.ErrOverlap)
 	}
 	tags := [2]int{k.comm.tag, second}
-	k.run = func(k *Call) error { return k.exchange(out, in, tags) }
+	k.plain, k.run = true, func(k *Call) error { return k.exchange(out, in, tags) }
 	return k, nil
 }
 
@@ -157,7 +157,7 @@ func (k *Call) exchange(out, in *neighborSide, tags [2]int) error {
 		if peer == coll.ProcNull {
 			continue
 		}
-		k.comm.tag = tags[in.flow[i]]
+		k.setTag(tags[in.flow[i]])
 		at := in.at[i]
 		if err := k.StartRecv(k.RecvBuf[at:at+in.count[i]], peer); err != nil {
 			return err
@@ -167,7 +167,7 @@ func (k *Call) exchange(out, in *neighborSide, tags [2]int) error {
 		if peer == coll.ProcNull {
 			continue
 		}
-		k.comm.tag = tags[out.flow[i]]
+		k.setTag(tags[out.flow[i]])
 		at := out.at[i]
 		if err := k.StartSend(k.SendBuf[at:at+out.count[i]], peer); err != nil {
 			return err
@@ -175,6 +175,9 @@ func (k *Call) exchange(out, in *neighborSide, tags [2]int) error {
 	}
 	return k.Wait()
 }
+
+// setTag sets the tag of the messages that follow.
+func (k *Call) setTag(tag int) { k.comm.tag, k.progress.record.Tag = tag, tag }
 
 // NeighborAlltoallw prepares NeighborAlltoallw.
 func (c *Comm) NeighborAlltoallw(ctx context.Context, n Neighbors, b Blocks) (*Call, error) {
@@ -196,7 +199,7 @@ func (c *Comm) NeighborAlltoallw(ctx context.Context, n Neighbors, b Blocks) (*C
 		defer x.release()
 		for i, peer := range n.Sources {
 			if peer != coll.ProcNull {
-				k.comm.tag = tags[n.InFlow[i]]
+				k.setTag(tags[n.InFlow[i]])
 				if err := k.StartRecv(x.in[i], peer); err != nil {
 					return err
 				}
@@ -204,7 +207,7 @@ func (c *Comm) NeighborAlltoallw(ctx context.Context, n Neighbors, b Blocks) (*C
 		}
 		for i, peer := range n.Targets {
 			if peer != coll.ProcNull {
-				k.comm.tag = tags[n.OutFlow[i]]
+				k.setTag(tags[n.OutFlow[i]])
 				if err := k.StartSend(x.out[i], peer); err != nil {
 					return err
 				}

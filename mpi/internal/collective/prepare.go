@@ -316,7 +316,7 @@ func (c *Comm) Alltoallv(
 		return k.refuse(err)
 	}
 	if c.Local != nil {
-		k.run = betweenGroups
+		k.plain, k.run = true, betweenGroups
 		return k, nil
 	}
 	if own, want := len(k.SendBlock(k.Rank)), len(k.RecvBlock(k.Rank)); own != want {

@@ -25,6 +25,9 @@ const (
 // UserItems is an operator that is a function on items of a datatype. Operands are packed items;
 // the function always gets whole ones.
 type UserItems struct {
+	// Returns is true if the function always returns: it neither panics nor ends its goroutine.
+	Returns bool
+
 	f           ItemsFunc
 	t           *datatype.Type
 	commutative bool

@@ -179,17 +179,25 @@ func (p *Progress) End(w poll.Wait) {
 	}
 }
 
-// PollOnce transmits what is queued and makes one pass over the transport, if
-// it can be polled. Calls in a row that find nothing make fewer passes: see idlePoll.
+// PollOnce transmits what is queued, makes one pass over the transport, if
+// it can be polled, and runs the progress hook. Calls in a row that find nothing make fewer passes: see idlePoll.
 func (e *Engine) PollOnce() bool {
 	e.Coalescer.FlushBeforeWait()
 	p := &e.Progress
 	if p.poll == nil || p.BacksOff && !p.idle.due() {
 		return false
 	}
+	hooked := p.Hook.Used.Load()
+	if hooked {
+		p.Hook.enter()
+	}
 	worked := p.poll()
 	if worked {
 		p.idle.found()
+	}
+	if hooked {
+		worked = p.Hook.run() || worked
+		p.Hook.leave()
 	}
 	if p.Observer != nil {
 		p.Observer.Left()
