@@ -124,7 +124,9 @@ func TestAlgorithms(t *testing.T) {
 }
 
 // runAlgorithm performs one collective with blocks, or buffers, of n bytes.
-func runAlgorithm(t *testing.T, kind Kind, alg *Algorithm, size, root int, red op.Reducer, n int, fused, recorded bool, cross *crossings) {
+func runAlgorithm(
+	t *testing.T, kind Kind, alg *Algorithm, size, root int, red op.Reducer, n int, fused, recorded bool, cross *crossings,
+) {
 	t.Helper()
 	links := make([][]chan []byte, size)
 	for r := range links {

@@ -3,6 +3,6 @@
 // here. It works on bytes and items; the layer above makes them of typed buffers.
 //
 // Even a call with bad arguments takes its tag, so that the ranks still agree about later ones. A call that has been
-// made is ended by [Call.End], or of a nonblocking collective started by [Call.Start]; those that cannot be recorded are
-// ended by [Call.InBackground].
+// made is ended by [Call.End], or of a nonblocking collective started by [Call.Start]; those that cannot be
+// recorded are ended by [Call.InBackground].
 package collective

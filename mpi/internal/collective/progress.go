@@ -72,7 +72,7 @@ func (k *Call) advance() {
 	p, m := &k.progress, &k.comm
 	for {
 		if p.waits >= 0 {
-			pending, err := k.settle()
+			pending, err := k.endMessages()
 			if err != nil {
 				go func() { k.finish(m.abandon(err)) }() // it may wait for answers
 				return
@@ -136,9 +136,9 @@ func (k *Call) take(s *coll.Step) error {
 	return err
 }
 
-// settle ends the messages that are waited for, and reports true if one has still to come: then k belongs to
+// endMessages ends the messages that are waited for, and reports true if one has still to come: then k belongs to
 // the goroutine that arrived lets go on.
-func (k *Call) settle() (pending bool, err error) {
+func (k *Call) endMessages() (pending bool, err error) {
 	p, m := &k.progress, &k.comm
 	for len(m.reqs) > p.waits {
 		s := m.reqs[len(m.reqs)-1]
