@@ -16,18 +16,22 @@ type Rule struct {
 	MinRanks  int
 	MinBytes  int
 
-	alg *Algorithm
+	alg    *Algorithm
+	before int // number of the rule before this one for the same collective, from 1; 0: it is the first
 }
 
 // A Table chooses the algorithms of the collectives. Of the rules that apply and have an
 // algorithm for the call the last one decides. A Table does not change while it is in use.
-type Table struct{ rules []Rule }
+type Table struct {
+	rules []Rule
+	last  [Kinds]int // number of the last rule for each collective, from 1; 0: there is none
+}
 
 // Rules returns the rules, which must not be changed.
 func (t *Table) Rules() []Rule { return t.rules }
 
 // Clone returns a copy.
-func (t *Table) Clone() Table { return Table{slices.Clone(t.rules)} }
+func (t *Table) Clone() Table { return Table{slices.Clone(t.rules), t.last} }
 
 // Add appends a rule, which overrides those before it. It returns ErrTuning if the collective or
 // the algorithm does not exist.
@@ -38,7 +42,9 @@ func (t *Table) Add(r Rule) error {
 	algorithms := Algorithms(r.Kind)
 	for i := range algorithms {
 		if r.alg = &algorithms[i]; r.alg.Name == r.Algorithm {
+			r.before = t.last[r.Kind]
 			t.rules = append(t.rules, r)
+			t.last[r.Kind] = len(t.rules)
 			return nil
 		}
 	}
@@ -111,9 +117,9 @@ func (t *Table) Parse(text string) (strict bool, err error) {
 // strictly from left to right.
 func (t *Table) Pick(s *Schedule, kind Kind, bytes int, strict bool) (*Algorithm, error) {
 	strict = strict && s.Op != nil
-	for i := len(t.rules) - 1; i >= 0; i-- {
-		r := &t.rules[i]
-		if r.Kind == kind && s.Size >= r.MinRanks && bytes >= r.MinBytes && r.alg.Serves(s, strict) {
+	for i := t.last[kind]; i > 0; i = t.rules[i-1].before {
+		r := &t.rules[i-1]
+		if s.Size >= r.MinRanks && bytes >= r.MinBytes && r.alg.Serves(s, strict) {
 			return r.alg, nil
 		}
 	}

@@ -125,12 +125,12 @@ func (k *Call) release() {
 	k.comm.c.P2P.Drop()
 	clear(k.comm.reqs)
 	k.Release()
-	p := &k.progress
-	clear(p.record.Steps)
-	p.record.Steps, p.next, p.request = p.record.Steps[:0], 0, nil
-	*k = Call{
-		Schedule: k.Schedule, comm: callComm{reqs: k.comm.reqs[:0]}, progress: k.progress,
-		sendMem: k.sendMem, recvMem: k.recvMem,
+	k.comm = callComm{reqs: k.comm.reqs[:0]}
+	k.run, k.plain, k.into, k.from = nil, false, nil, nil
+	k.own, k.gaps = [2]*bufpool.Buffer{}, [2]*datatype.Items{}
+	if p := &k.progress; p.request != nil {
+		clear(p.record.Steps)
+		p.record.Steps, p.next, p.request = p.record.Steps[:0], 0, nil
 	}
 	callPool.Put(k)
 }
