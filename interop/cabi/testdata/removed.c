@@ -53,6 +53,10 @@ int main(int argc, char **argv)
 	CHECK(now == mine_too, "the error handler is another");
 	MPI_Send(NULL, 0, MPI_INT, size, 0, MPI_COMM_WORLD);
 	CHECK(errors == 1, "the error handler was called %d times", errors);
+	MPI_Type_extent(MPI_INT, NULL);
+	MPI_Type_lb(MPI_INT, NULL);
+	MPI_Type_ub(MPI_INT, NULL);
+	CHECK(errors == 4, "the error handler was called %d times for results at NULL", errors - 1);
 	MUST(MPI_Errhandler_set(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
 	MUST(MPI_Errhandler_free(&mine_too));
 	MUST(MPI_Errhandler_free(&now));
