@@ -31,6 +31,16 @@ type PromptLink interface {
 	SendNow(stream uint16, hdr, body []byte) error
 }
 
+// RunsLink is a link that can send a body which lies in runs of memory without a packed copy of it.
+type RunsLink interface {
+	Link
+	// SendRuns is Send with an owner of a body that is made of runs, none of which is empty. The runs and the slice of
+	// them are referenced until own.Released. If it fails, Released is not called.
+	SendRuns(stream uint16, hdr []byte, runs [][]byte, own Owner) error
+	// MinRun is the mean length of the runs, in bytes, from which SendRuns takes less time than a packed copy.
+	MinRun() int
+}
+
 // Owner is notified when the link no longer reads a body that it references.
 type Owner interface{ Released(err error) }
 

@@ -23,8 +23,9 @@ type Link struct {
 	mu      sync.Mutex
 	batch   batch // messages that are written next
 	spare   batch
-	queued  int  // bytes in batch
-	writing bool // a goroutine is writing
+	current batch // is being written; owned by the goroutine that has set writing
+	queued  int   // bytes in batch
+	writing bool  // a goroutine is writing
 	closed  bool
 	why     error      // the reason of the first kill
 	idle    *sync.Cond // signalled when writing ends
@@ -34,20 +35,17 @@ type Link struct {
 	rerr error         // why receiving has ended
 	done chan struct{} // closed when the reader has ended
 
-	direct direct
-}
-
-// batch is a sequence of messages for one writev.
-type batch struct {
-	bufs   [][]byte
-	owners []transport.Owner
-	arena  []byte // copied bytes
-	last   bool   // the last of bufs is the end of arena: a copied message extends it
+	writeRest func() // rest: a method value is made once, not with each goroutine
+	direct    direct
 }
 
 const (
 	// copyLimit is the length up to which bodies are copied behind their envelope, in bytes.
 	copyLimit = 32 << 10
+	// minRun is the mean length of runs from which writev takes less time than a copy, in bytes.
+	minRun = 256
+	// maxRuns bounds the runs of memory of one system call.
+	maxRuns = 256
 	// queueLimit bounds the copied bytes that wait to be written.
 	queueLimit = 1 << 20
 	// readBuffer is the size of the receive buffer, in bytes.
@@ -62,6 +60,7 @@ func NewLink(conn *net.TCPConn, p *p2p.Peer) (*Link, error) {
 	}
 	l := &Link{Conn: conn, raw: raw, Peer: p, rbuf: make([]byte, readBuffer), done: make(chan struct{})}
 	l.idle = sync.NewCond(&l.mu)
+	l.writeRest = l.rest
 	l.direct.init(l)
 	return l, nil
 }
@@ -85,112 +84,76 @@ func (l *Link) Send(_ uint16, hdr, body []byte, own transport.Owner) error {
 		return nil
 	}
 	if len(body) > 0 {
-		l.batch.bufs = append(l.batch.bufs, body)
-		l.batch.last = false
+		l.batch.reference(part{buf: body})
 	}
 	l.batch.owners = append(l.batch.owners, own)
 	return nil
 }
 
-// copy appends a copy of p.
-func (b *batch) copy(p []byte) {
-	if len(p) == 0 {
-		return
+// SendRuns implements RunsLink.
+func (l *Link) SendRuns(_ uint16, hdr []byte, runs [][]byte, own transport.Owner) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return transport.ErrClosed
 	}
-	at := len(b.arena)
-	moved := at+len(p) > cap(b.arena)
-	b.arena = append(b.arena, p...) // bufs still reference the old array if it moves
-	if b.last && !moved {
-		i := len(b.bufs) - 1
-		b.bufs[i] = b.bufs[i][:len(b.bufs[i])+len(p)]
-	} else {
-		b.bufs = append(b.bufs, b.arena[at:])
-		b.last = true
-	}
+	l.queued += len(hdr)
+	l.batch.copy(hdr)
+	l.batch.reference(part{runs: runs})
+	l.batch.owners = append(l.batch.owners, own)
+	return nil
 }
 
-// written removes the first n bytes.
-func (b *batch) written(n int) {
-	for n > 0 && n >= len(b.bufs[0]) {
-		n -= len(b.bufs[0])
-		b.bufs[0] = nil
-		b.bufs = b.bufs[1:]
-	}
-	if n > 0 {
-		b.bufs[0] = b.bufs[0][n:]
-	}
-}
+// MinRun implements RunsLink.
+func (l *Link) MinRun() int { return minRun }
 
 // Flush implements Link.
 func (l *Link) Flush() {
 	l.mu.Lock()
-	if l.writing || len(l.batch.bufs) == 0 {
+	if l.writing || l.batch.empty() {
 		l.mu.Unlock()
 		return
 	}
 	l.writing = true
-	l.write(true)
+	l.write(false)
 }
 
-// write writes batches until none is left. If direct is set, it stops when the socket takes no
-// more, and leaves the rest to a goroutine. It is called with mu held and writing set, and unlocks
-// mu.
-func (l *Link) write(direct bool) {
-	for len(l.batch.bufs) > 0 {
-		b := l.batch
-		l.batch = l.spare
-		l.spare = batch{}
+// write writes batches until none is left. If waits is false, it stops when the socket takes no more, and leaves the
+// rest to a goroutine. It is called with mu held and writing set, and unlocks mu.
+func (l *Link) write(waits bool) {
+	for !l.batch.empty() {
+		l.current, l.batch, l.spare = l.batch, l.spare, batch{}
 		l.queued = 0
 		l.mu.Unlock()
-		all := b.bufs
-		var err error
-		if direct {
-			var n int
-			if n, err = l.tryWrite(b.bufs); err == nil {
-				b.written(n)
-				if len(b.bufs) > 0 {
-					go l.rest(b)
-					return
-				}
-			}
-		} else {
-			err = l.writeAll(&b)
+		err := l.writeCurrent(waits)
+		if err == nil && !l.current.empty() {
+			go l.writeRest()
+			return
 		}
-		l.wrote(all, b.owners, b.arena, err)
+		l.wrote(err)
 	}
 	l.writing = false
 	l.idle.Broadcast()
 	l.mu.Unlock()
 }
 
-// wrote releases the owners of a batch and keeps its memory. It locks mu.
-func (l *Link) wrote(bufs [][]byte, owners []transport.Owner, arena []byte, err error) {
-	for i, o := range owners {
+// wrote releases the owners of the current batch and keeps its memory. It locks mu.
+func (l *Link) wrote(err error) {
+	b := &l.current
+	for _, o := range b.owners {
 		o.Released(err)
-		owners[i] = nil
 	}
 	if err != nil {
 		l.kill(err)
 	}
-	clear(bufs)
-	if cap(arena) > queueLimit {
-		arena = nil
-	}
 	l.mu.Lock()
-	l.spare = batch{bufs: bufs[:0], owners: owners[:0], arena: arena[:0]}
+	l.spare = b.emptied()
 }
 
-// rest writes the rest of b, and everything queued since.
-func (l *Link) rest(b batch) {
-	err := l.writeAll(&b)
-	l.wrote(nil, b.owners, b.arena, err)
-	l.write(false)
-}
-
-func (l *Link) writeAll(b *batch) error {
-	bufs := net.Buffers(b.bufs)
-	_, err := bufs.WriteTo(l.Conn)
-	return err
+// rest writes the rest of the current batch, and everything queued since.
+func (l *Link) rest() {
+	l.wrote(l.writeCurrent(true))
+	l.write(true)
 }
 
 // Read receives until the connection ends.

@@ -2,14 +2,32 @@
 
 package tcp
 
+import "net"
+
 // direct is empty: sockets are read and written the portable way.
 type direct struct{}
 
 func (*direct) init(*Link) {}
 
-// tryWrite writes nothing: without a portable write that does not block, all
-// is left to the goroutine.
-func (l *Link) tryWrite([][]byte) (int, error) { return 0, nil }
+// writeCurrent writes the current batch if it may wait. Without a portable write that does not block, nothing is
+// written else, and all left to the goroutine.
+func (l *Link) writeCurrent(waits bool) error {
+	if !waits {
+		return nil
+	}
+	var to [maxRuns][]byte
+	for {
+		bufs := net.Buffers(to[:l.current.next(to[:])])
+		if len(bufs) == 0 {
+			return nil
+		}
+		n, err := bufs.WriteTo(l.Conn)
+		if err != nil {
+			return err
+		}
+		l.current.written(int(n))
+	}
+}
 
 // readLoop receives until the connection ends.
 func (l *Link) readLoop() error {

@@ -16,52 +16,54 @@ type direct struct {
 	poll  func(uintptr)      // readOnce
 	write func(uintptr) bool // writeNow
 
-	got  bool     // poll found something; guarded by rmu
-	bufs [][]byte // argument of write; n and err are its results. For the writing goroutine
-	n    int
-	err  error
+	got bool // poll found something; guarded by rmu
+
+	// For the writing goroutine.
+	waits bool  // argument of write
+	err   error // its result
+	bufs  [maxRuns][]byte
+	vector
 }
 
 func (d *direct) init(l *Link) { d.read, d.poll, d.write = l.readAll, l.readOnce, l.writeNow }
 
 const (
-	// maxIov bounds the number of buffers of one writev.
-	maxIov = 64
 	// minInPlace is the least rest of a body that is read directly into the receive buffer, in
 	// bytes.
 	minInPlace = 32 << 10
 )
 
-// tryWrite writes as much of bufs as the socket takes without blocking.
-func (l *Link) tryWrite(bufs [][]byte) (int, error) {
+// writeCurrent writes the current batch, or if it may not wait, as much of it as the socket takes.
+func (l *Link) writeCurrent(waits bool) error {
 	d := &l.direct
-	d.bufs, d.n, d.err = bufs, 0, nil
+	d.waits, d.err = waits, nil
 	if err := l.raw.Write(d.write); err != nil {
-		return 0, err
+		return err
 	}
-	d.bufs = nil
-	return d.n, d.err
+	return d.err
 }
 
+// writeNow writes until the socket takes no more. It returns false to be called again when it does.
 func (l *Link) writeNow(fd uintptr) bool {
 	d := &l.direct
-	var n int
-	var err error
+	defer d.forget()
 	for {
-		if len(d.bufs) == 1 {
-			n, err = unix.Write(int(fd), d.bufs[0])
-		} else {
-			n, err = unix.Writev(int(fd), d.bufs[:min(len(d.bufs), maxIov)])
+		bufs := d.bufs[:l.current.next(d.bufs[:])]
+		if len(bufs) == 0 {
+			return true
 		}
-		if !errors.Is(err, unix.EINTR) {
-			break
+		n, err := d.writev(int(fd), bufs)
+		switch {
+		case err == nil:
+			l.current.written(n)
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			return !d.waits
+		default:
+			d.err = err
+			return true
 		}
 	}
-	if errors.Is(err, unix.EAGAIN) {
-		n, err = 0, nil
-	}
-	d.n, d.err = max(n, 0), err
-	return true // never wait
 }
 
 // readLoop receives until the connection ends.
