@@ -348,11 +348,18 @@ func TestItemsDoNotAllocate(t *testing.T) {
 	if testenv.Race {
 		t.Skip("the race detector allocates")
 	}
-	for _, n := range []int{12, 60_000} {
+	for _, tt := range []struct {
+		transport string
+		n, block  int
+	}{
+		{hybridShared, 12, 3}, {hybridShared, 60_000, 3},
+		{TransportSCTP, 60_000, 1}, {TransportSCTP, 6_000, 300}, {TransportSCTP, 60_000, 75}, {TransportSCTP, 60_000, 1500},
+		{TransportTCP, 60_000, 1}, {TransportTCP, 12_000, 750}, {TransportTCP, 60_000, 750}, {TransportTCP, 60_000, 1500},
+	} {
 		const warm, runs = 200, 100
 		err := RunLocal(t.Context(), 2, func(ctx context.Context, w *World) error {
 			c := w.Comm()
-			mem, typ := gappy(n, 3, 4, 0)
+			mem, typ := gappy(tt.n, tt.block, tt.block+1, 0)
 			b := Items(mem, 1, typ)
 			other := 1 - c.Rank()
 			var err error
@@ -383,10 +390,10 @@ func TestItemsDoNotAllocate(t *testing.T) {
 				round()
 			}
 			if got := testing.AllocsPerRun(runs, round); got >= 1 {
-				t.Errorf("%d numbers: %v allocations for each exchange", n, got)
+				t.Errorf("%s, %d numbers in blocks of %d: %v allocations for each exchange", tt.transport, tt.n, tt.block, got)
 			}
 			return err
-		}, overTransport(hybridShared))
+		}, overTransport(tt.transport))
 		if err != nil {
 			t.Error(err)
 		}

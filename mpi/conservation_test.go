@@ -405,13 +405,14 @@ func (p *conserver) send(dst int) {
 	m := p.message(p.rng, p.c.Rank(), dst)
 	ctx, stop := p.maybe()
 	defer stop()
-	begin := func(f func(c *Comm, buf []byte, dst, tag int) (*Request, error)) {
-		r, err := f(p.c, m.buf, dst, m.tag)
+	b := p.layout(m.buf)
+	begin := func(f func(b Buffer, dst, tag int) (*Request, error)) {
+		r, err := f(b, dst, m.tag)
 		_, err = p.wait(r, err, true)
 		p.over(m, err)
 	}
-	initiate := func(f func(c *Comm, buf []byte, dst, tag int) (*Persistent, error)) {
-		op, err := f(p.c, m.buf, dst, m.tag)
+	initiate := func(f func(b Buffer, dst, tag int) (*Persistent, error)) {
+		op, err := f(b, dst, m.tag)
 		if err == nil {
 			defer op.Free()
 			var r *Request
@@ -426,26 +427,26 @@ func (p *conserver) send(dst int) {
 	}
 	switch op {
 	case 0:
-		p.over(m, Send(ctx, p.c, m.buf, dst, m.tag))
+		p.over(m, p.c.Send(ctx, b, dst, m.tag))
 	case 1, 2:
-		p.over(m, Ssend(ctx, p.c, m.buf, dst, m.tag))
+		p.over(m, p.c.Ssend(ctx, b, dst, m.tag))
 	case 3:
-		begin(Isend[byte])
+		begin(p.c.Isend)
 	case 4:
-		begin(Issend[byte])
+		begin(p.c.Issend)
 	case 5:
-		initiate(SendInit[byte])
+		initiate(p.c.SendInit)
 	case 6:
-		initiate(SsendInit[byte])
+		initiate(p.c.SsendInit)
 	case 7:
-		err := Bsend(p.c, m.buf, dst, m.tag)
+		err := p.c.Bsend(b, dst, m.tag)
 		p.over(m, err)
 	case 8:
 		stop()
 		ctx, stop := p.brief() // it may be that nothing comes any more
 		defer stop()
 		src, tag := p.pick()
-		st, err := Sendrecv(ctx, p.c, m.buf, dst, m.tag, p.buf, src, tag)
+		st, err := p.c.Sendrecv(ctx, b, dst, m.tag, Elements(p.buf), src, tag)
 		p.exchanged(m, st, err, p.buf)
 	case 9:
 		stop()
@@ -456,6 +457,21 @@ func (p *conserver) send(dst int) {
 		st, err := SendrecvReplace(ctx, p.c, p.buf[:n], dst, m.tag, src, tag)
 		p.exchanged(m, st, err, p.buf[:n])
 	}
+}
+
+// layout returns the bytes of a message, where they are or with gaps.
+func (p *conserver) layout(buf []byte) Buffer {
+	if len(buf) < 2 || p.rng.IntN(3) > 0 {
+		return Elements(buf)
+	}
+	block, gap := 1+p.rng.IntN(len(buf)/2), 1+p.rng.IntN(20)
+	var lens, displs []int
+	mem := make([]byte, len(buf)+(len(buf)/block+1)*gap)
+	for at := 0; at < len(buf); at += block {
+		lens, displs = append(lens, min(block, len(buf)-at)), append(displs, at+at/block*gap)
+		copy(mem[displs[len(lens)-1]:], buf[at:at+lens[len(lens)-1]])
+	}
+	return Items(mem, 1, MustType(TypeIndexed(lens, displs, MustType(TypeOf[byte]()))))
 }
 
 // exchanged notes the end of a Sendrecv that sent m and received into b.

@@ -8,10 +8,10 @@ import (
 	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
-// This file sends and receives items of datatypes, in messages of the program. Only the data
-// travels, so the datatypes of the two sides may differ in layout (MPI-4.1, Section 5.1.11). Items that
-// are one run of memory are sent in place, and so are long runs that a peer of the same host copies;
-// others by way of a packed copy. What is received is placed in the runs of the items as it comes,
+// This file sends and receives items of datatypes, in messages of the program. Only the data travels, so the
+// datatypes of the two sides may differ in layout (MPI-4.1, Section 5.1.11). Items that are one run of memory
+// are sent in place, and so are long runs that the link sends from there, or that a peer of the same host
+// copies; others by way of a packed copy. What is received is placed in the runs of the items as it comes,
 // unless RDMA needs one run for all of it.
 
 // slotOf returns the slot of the program for messages of the items.
@@ -19,17 +19,26 @@ func slotOf(x *datatype.Items) Slot { return SlotUser.Of(x.Sig) }
 
 // SendItems is Send of items.
 func (c *Comm) SendItems(ctx context.Context, mode SendMode, x *datatype.Items, dst, tag int) error {
-	if c.offersRuns(x, dst) {
-		r := GetRequest(c.Engine)
+	if x.Dense() || dst == ProcNull {
+		return c.Send(ctx, slotOf(x), mode, x.Mem, dst, tag)
+	}
+	r := GetRequest(c.Engine)
+	return c.sendAs(ctx, r, slotOf(x), mode, c.from(r, x, dst, true), dst, tag)
+}
+
+// from makes r, which will be a send to dst, send items from where they lie, or by a packed copy, and returns
+// the buffer of others and of the copy.
+func (c *Comm) from(r *Request, x *datatype.Items, dst int, blocks bool) []byte {
+	if x.Dense() {
+		return x.Mem
+	}
+	if c.offersRuns(x, dst) || c.sendsRuns(x, dst, blocks) {
 		r.Gaps = x.Gaps
-		return c.sendAs(ctx, r, slotOf(x), mode, nil, dst, tag)
+		return nil
 	}
 	b, own := x.Packed()
-	err := c.Send(ctx, slotOf(x), mode, b, dst, tag)
-	if err == nil { // else something may still refer to it
-		own.Put()
-	}
-	return err
+	r.packed = newPackedCopy(nil, b, own)
+	return b
 }
 
 // RecvItems is Recv into items.
@@ -130,12 +139,22 @@ func (r *Request) gather() {
 func (c *Comm) SendrecvItems(
 	ctx context.Context, send *datatype.Items, dst, stag int, recv *datatype.Items, src, rtag int,
 ) (Status, error) {
-	sb, sown := send.Packed()
-	st, err := c.sendrecvPacked(ctx, slotOf(send), sb, dst, stag, recv, src, rtag)
-	if err == nil {
-		sown.Put()
+	if send.Dense() {
+		return c.sendrecvPacked(ctx, slotOf(send), send.Mem, dst, stag, recv, src, rtag)
 	}
-	return st, err
+	if src == ProcNull {
+		return noMessage, c.SendItems(ctx, SendStandard, send, dst, stag)
+	}
+	if err := c.CheckSource(slotOf(recv), src); err != nil {
+		return Status{}, err
+	}
+	r := GetRequest(c.Engine)
+	if err := c.beforeSendWith(ctx, r, slotOf(send), dst); err != nil {
+		return Status{}, err
+	}
+	c.StartRecv(r, slotOf(recv), r.into(recv), src, rtag)
+	serr := c.SendItems(ctx, SendStandard, send, dst, stag)
+	return c.afterSendWith(ctx, r, slotOf(send), dst, serr)
 }
 
 // ReplaceItems is Sendrecv that sends a copy of the items and receives into them.
@@ -163,20 +182,18 @@ func (c *Comm) sendrecvPacked(
 
 // BeginSendItems is BeginSend of items. With a copy the memory of the items is free at once.
 func (c *Comm) BeginSendItems(r *Request, mode SendMode, copies bool, x *datatype.Items, dst, tag int) error {
-	if !copies && c.offersRuns(x, dst) {
-		r.Gaps = x.Gaps
-		return c.BeginSend(r, slotOf(x), mode, nil, dst, tag)
-	}
-	packed := x.Packed
-	if copies {
-		packed = x.Copied
-	}
-	b, own := packed()
-	if own != nil {
+	var b []byte
+	switch {
+	case dst == ProcNull:
+	case copies:
+		var own *bufpool.Buffer
+		b, own = x.Copied()
 		r.packed = newPackedCopy(nil, b, own)
+	default:
+		b = c.from(r, x, dst, false)
 	}
 	err := c.BeginSend(r, slotOf(x), mode, b, dst, tag)
-	if err != nil && r.packed != nil {
+	if err != nil {
 		r.packed = nil // the collector takes it
 	}
 	return err
@@ -250,6 +267,16 @@ func newPackedCopy(x *datatype.Items, data []byte, own *bufpool.Buffer) *packedC
 		p.items = *x
 	}
 	return p
+}
+
+// takePacked returns the memory of the packed copy of r, a send. It belongs to the caller then.
+func (r *Request) takePacked() *bufpool.Buffer {
+	p := r.packed
+	r.packed = nil
+	own := p.own
+	*p = packedCopy{}
+	packedCopies.Put(p)
+	return own
 }
 
 // end is called when r is over: it stores what was received in the items, and gives the copy back.

@@ -116,17 +116,29 @@ func (e *PartialError) Unwrap() error { return e.Err }
 func (c *Comm) SendWith(
 	ctx context.Context, r *Request, s Slot, sb []byte, dst, stag int, rs Slot, rb []byte, src, rtag int,
 ) (Status, error) {
-	e := c.Engine
-	err := ctx.Err()
-	if err == nil && dst != ProcNull {
-		err = c.CheckPeer(s, dst)
-	}
-	if err != nil { // before anything is received
-		r.Recycle()
+	if err := c.beforeSendWith(ctx, r, s, dst); err != nil {
 		return Status{}, err
 	}
 	c.StartRecv(r, rs, rb, src, rtag)
 	serr := c.Send(ctx, s, SendStandard, sb, dst, stag)
+	return c.afterSendWith(ctx, r, s, dst, serr)
+}
+
+// beforeSendWith returns why SendWith cannot send, before anything is received, and recycles r then.
+func (c *Comm) beforeSendWith(ctx context.Context, r *Request, s Slot, dst int) error {
+	err := ctx.Err()
+	if err == nil && dst != ProcNull {
+		err = c.CheckPeer(s, dst)
+	}
+	if err != nil {
+		r.Recycle()
+	}
+	return err
+}
+
+// afterSendWith waits for the receive r of a SendWith, of which the send has ended with serr.
+func (c *Comm) afterSendWith(ctx context.Context, r *Request, s Slot, dst int, serr error) (Status, error) {
+	e := c.Engine
 	if serr != nil {
 		e.Cancel(r, serr)
 		ctx = context.Background()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/envelope"
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 	"github.com/weftstack/weft/mpi/internal/transport"
@@ -37,6 +38,8 @@ func (c *Comm) sendAs(ctx context.Context, r *Request, s Slot, mode SendMode, b 
 		if err := r.Err; err != nil {
 			return err
 		}
+	} else if r.packed != nil { // the link has copied it
+		r.takePacked().Put()
 	}
 	r.Recycle()
 	return nil
@@ -111,6 +114,10 @@ func (c *Comm) startSend(
 	r.Peer, r.stream, r.Sent = p, hints.StreamOf(x, v.Tag), x
 	waits := int32(0) // events that complete r: see Request.pending
 	sole, sent := e.Coalescer.sends.Add(1) == 1, false
+	var t *runTable
+	if r.Gaps.Type != nil && n <= p.eager(hints) {
+		t = r.runTable(n)
+	}
 	if mode == SendSync {
 		v.Kind = envelope.Sync
 		waits = 1
@@ -123,6 +130,7 @@ func (c *Comm) startSend(
 	}
 	if err != nil {
 		p.mu.Unlock()
+		t.put()
 		return false, err
 	}
 	if s.context() == SlotUser && !hints.Overtaking {
@@ -132,7 +140,7 @@ func (c *Comm) startSend(
 	}
 	price := cost(n)
 	switch {
-	case n > p.eager(hints) || p.Credit.Load() < price || r.Gaps.Type != nil: // the hints may have changed
+	case n > p.eager(hints) || p.Credit.Load() < price || r.Gaps.Type != nil && t == nil: // the hints may have changed
 		p.Announced.Add(1)
 		v.Kind = envelope.RTS
 		r.Buf = b
@@ -164,9 +172,17 @@ func (c *Comm) startSend(
 		hdr := v.Encode(&r.hdr)
 		r.pending.Store(waits)
 		err = transport.ErrFull
-		if now, ok := p.Link.(transport.PromptLink); ok && (sole || !p.Coalesces) && len(b) <= maxPrompt {
+		if t != nil {
+			waits++
+			r.pending.Store(waits)
+			r.Gaps = datatype.Buffer{} // of an announced send
+			err = t.sendBy(r.stream, hdr)
+			t = nil
+		} else if now, ok := p.Link.(transport.PromptLink); ok && (sole || !p.Coalesces) && len(b) <= maxPrompt {
 			err = now.SendNow(r.stream, hdr, b)
 			sent = err == nil
+		} else if r.packed != nil && len(b) > maxPrompt {
+			err = p.Link.Send(r.stream, hdr, b, r.takePacked())
 		} else if len(b) <= p.Link.CopyLimit(blocks) {
 			err = p.Link.Send(r.stream, hdr, b, nil)
 		}
@@ -180,6 +196,7 @@ func (c *Comm) startSend(
 		p.sent[s.context()].count(n)
 	}
 	p.mu.Unlock()
+	t.put()
 	if err != nil {
 		if r.id != 0 && e.IDs.remove(r.id, p) != nil {
 			r.AfterReads(func(bool) {}) // the peer has not learned of the offer
@@ -277,10 +294,17 @@ func (e *Engine) sendBodyAs(r *Request, v *envelope.Header) {
 
 // SendBodyMessage sends the first n bytes of r as a message for receive id of the peer.
 func (e *Engine) SendBodyMessage(r *Request, id uint64, n int, flags uint8) {
-	p := r.Peer
-	r.pack()
+	p, stream := r.Peer, e.bodyStream(r.stream)
 	h := envelope.Header{Kind: envelope.Data, Flags: flags, ID: id, Length: uint64(n)}
-	if err := p.Link.Send(e.bodyStream(r.stream), h.Encode(&r.hdr), r.Buf[:n], (*sendOwner)(r)); err != nil {
+	hdr := h.Encode(&r.hdr)
+	var err error
+	if t := r.runTable(n); t != nil {
+		err = t.sendBy(stream, hdr)
+	} else {
+		r.pack()
+		err = p.Link.Send(stream, hdr, r.Buf[:n], (*sendOwner)(r))
+	}
+	if err != nil {
 		r.Event(err)
 		return
 	}
