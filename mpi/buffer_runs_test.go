@@ -34,6 +34,13 @@ func TestRandomItems(t *testing.T) {
 
 func sendRandomItems(ctx context.Context, c *Comm, rng *rand.Rand) error {
 	d, count := randomItems(rng), 1+rng.IntN(3)
+	runs := 0
+	for range d.Runs(1) {
+		runs++
+	}
+	if most := d.rt.RunCount(); runs > most {
+		return fmt.Errorf("%v: %d runs, at most %d expected", d, runs, most)
+	}
 	mem, at := memoryFor(d, count)
 	for i := range mem {
 		mem[i] = byte(rng.Uint32())

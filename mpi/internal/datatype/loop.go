@@ -5,12 +5,13 @@ import "sort"
 // A loop is a tree of loops over runs of bytes (ROMIO and MPICH: a flattened datatype, a
 // dataloop). Offsets are relative to the loop around it.
 type loop struct {
-	off    int
-	count  int    // how often n bytes, or kids, are repeated
-	stride int    // bytes apart
-	n      int    // bytes of data of one repetition; without kids they are one run
-	at     int    // of a kid: bytes of data that the kids before it have in one repetition
-	kids   []loop // in the order in which they are packed
+	off     int
+	count   int    // how often n bytes, or kids, are repeated
+	stride  int    // bytes apart
+	n       int    // bytes of data of one repetition; without kids they are one run
+	at      int    // of a kid: bytes of data that the kids before it have in one repetition
+	kidRuns int    // runs of the kids in one repetition, at most MaxBytes
+	kids    []loop // in the order in which they are packed
 }
 
 func run(off, n int) loop { return loop{off: off, count: 1, n: n} }
@@ -21,6 +22,7 @@ func nest(kids []loop) loop {
 	for i := range kids {
 		kids[i].at = x.n
 		x.n += kids[i].count * kids[i].n
+		x.kidRuns = min(x.kidRuns+kids[i].runCount(), MaxBytes)
 	}
 	return x
 }

@@ -63,19 +63,19 @@ func hullOf(items []Buffer) hull {
 		if _, _, ok := x.Type.OneRun(x.Count); ok {
 			h.runs++
 		} else {
-			h.runs += x.Count * x.Type.root.runCount()
+			h.runs += x.Count * x.Type.RunCount()
 		}
 	}
 	return h
 }
 
-// runCount returns the number of runs of a loop.
+// runCount returns the number of runs of a loop, at most MaxBytes.
 func (x *loop) runCount() int {
-	n := 0
-	for i := range x.kids {
-		n += x.kids[i].runCount()
+	n, ok := Mul(x.count, max(x.kidRuns, 1))
+	if !ok {
+		return MaxBytes
 	}
-	return x.count * max(n, 1)
+	return n
 }
 
 // disjoint sorts runs and joins those that overlap or touch.

@@ -42,7 +42,7 @@ func (x *loop) runs(base int, yield func(off, n int) bool) bool {
 }
 
 // LongRuns reports whether the runs of an item have at least n bytes on average.
-func (t *Type) LongRuns(n int) bool { return t.size > 0 && t.size/t.root.runCount() >= n }
+func (t *Type) LongRuns(n int) bool { return t.size > 0 && t.size/t.RunCount() >= n }
 
 // RunCount returns how many runs an item has at most.
 func (t *Type) RunCount() int {
