@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weftstack/weft/internal/bufpool"
 	"github.com/weftstack/weft/mpi/internal/handshake"
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 	"github.com/weftstack/weft/mpi/internal/p2p"
@@ -39,6 +40,9 @@ const (
 	// the one for blocking sends, in bytes.
 	sctpCopy         = 8 << 10
 	sctpCopyBlocking = 64 << 10
+	// sctpMinRun is the mean length of runs from which packets are filled from there in less time than a copy of all
+	// takes, in bytes.
+	sctpMinRun = 256
 )
 
 // CopyLimit implements link. A referenced body is released when it has been acknowledged, which
@@ -54,13 +58,23 @@ func (l *sctpLink) CopyLimit(blocks bool) int {
 func (l *sctpLink) Send(stream uint16, hdr, body []byte, own transport.Owner) error {
 	o := sctp.SendOptions{Stream: stream, PPID: ppid, Header: hdr, More: true}
 	if own != nil {
-		// The sender waits for the SACK, so it is requested at once (RFC 7053).
-		o.Owner, o.Force, o.Immediate = own, true, true
+		// The sender waits for the SACK, so it is requested at once (RFC 7053), unless the body is a copy.
+		_, copied := own.(*bufpool.Buffer)
+		o.Owner, o.Force, o.Immediate = own, true, !copied
 	} else if len(body) == 0 {
 		o.Force = true
 	}
 	return full(l.a.TrySend(body, o))
 }
+
+// SendRuns implements RunsLink.
+func (l *sctpLink) SendRuns(stream uint16, hdr []byte, runs [][]byte, own transport.Owner) error {
+	return l.a.TrySendBuffers(runs, sctp.SendOptions{Stream: stream, PPID: ppid, Header: hdr, More: true,
+		Owner: own, Force: true, Immediate: true})
+}
+
+// MinRun implements RunsLink.
+func (l *sctpLink) MinRun() int { return sctpMinRun }
 
 // SendNow implements PromptLink.
 func (l *sctpLink) SendNow(stream uint16, hdr, body []byte) error {
