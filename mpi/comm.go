@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -29,9 +30,10 @@ type Comm struct {
 	prof     Profiler      // of the calls on it; nil: they are not recorded
 	topology Topology      // that c has; nil: none. Set before c is given to the program.
 
-	mu   sync.Mutex // guards name and info
-	name string
-	info Info
+	mu        sync.Mutex // guards name, operation and info
+	name      string
+	operation string // the partitioned message that c was made for, in words; empty for other communicators
+	info      Info
 
 	parts   partChannels
 	attrs   attributes
@@ -68,6 +70,20 @@ func (c *Comm) SetName(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.name = name
+}
+
+// serve says that c was made for one operation on a communicator of that name.
+func (c *Comm) serve(name, operation string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.name, c.operation = name, operation
+}
+
+// served returns the operation that c was made for, in words, or "".
+func (c *Comm) served() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.operation
 }
 
 // SetInfo changes the hints in info and keeps the others (MPI_Comm_set_info). All ranks of c must
@@ -138,10 +154,11 @@ func (c *Comm) dup(ctx context.Context, info Info) (*Comm, error) {
 }
 
 // private is Dup for the use of the library: calls on the result are not profiled.
-func (c *Comm) private(ctx context.Context) (*Comm, error) {
+func (c *Comm) private(ctx context.Context, use string) (*Comm, error) {
 	d, err := c.dup(ctx, c.Info())
 	if err == nil {
 		d.prof = nil
+		d.SetName(use + " of " + strings.Trim(string(appendComm(nil, c)), `"`))
 		d.onError.Store(nil)
 	}
 	return d, err

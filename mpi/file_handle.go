@@ -58,7 +58,7 @@ func (c *Comm) OpenFile(ctx context.Context, name string, mode FileMode, info In
 
 // openFile opens a file as cfg says, which it completes.
 func openFile(ctx context.Context, c *Comm, cfg *fileio.Config, info Info) (*FileHandle, error) {
-	own, err := c.private(ctx)
+	own, err := c.private(ctx, "file")
 	if err != nil {
 		return nil, err
 	}

@@ -146,10 +146,10 @@ func (c *Comm) openPart(b Buffer, partitions, peer, tag int, sends bool) (*partS
 	// Operations match in the order they are made (MPI-4.1, Section 4.2).
 	n := c.parts.next(partKey{sends, peer, tag})
 	me, other := c.group[c.comm.Rank], c.comm.Peers[peer].ProcHandle
-	from, to, side := c.comm.Rank, peer, c.side
+	from, to, side, way := c.comm.Rank, peer, c.side, "to"
 	group, rank := []int32{me, other}, 0
 	if !sends {
-		from, to, side = peer, c.comm.Rank, 1-c.side
+		from, to, side, way = peer, c.comm.Rank, 1-c.side, "from"
 		group, rank = []int32{other, me}, 1
 	}
 	if c.remote == nil {
@@ -159,6 +159,7 @@ func (c *Comm) openPart(b Buffer, partitions, peer, tag int, sends bool) (*partS
 	id := hashid.Of("partitioned", fmt.Sprint(c.comm.ID, side, from, to, tag, n)) &^ uint64(p2p.SlotMask)
 	s.c = c.w.newComm(id, group, rank, Info{InfoAllowOvertaking: "true"})
 	s.c.prof = nil
+	s.c.serve(c.Name(), fmt.Sprintf("a partitioned message %s rank %d with tag %d", way, peer, tag))
 	return s, nil
 }
 

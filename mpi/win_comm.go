@@ -144,6 +144,7 @@ type winInbox struct {
 
 func (x *winInbox) Post(b []byte) bool {
 	x.r = p2p.GetRequest(x.c.Engine)
+	x.r.Standing = true
 	x.c.StartRecv(x.r, p2p.SlotWin, b, x.from, x.tag)
 	return x.r.AddWaiter(&x.arrival)
 }

@@ -17,7 +17,7 @@ import (
 
 // engineWindow makes a window below the typed face, and returns its communicator, too.
 func engineWindow(ctx context.Context, c *Comm, cfg rma.Config) (*rma.Window, *winComm, error) {
-	own, err := c.private(ctx)
+	own, err := c.private(ctx, "window")
 	if err != nil {
 		return nil, nil, err
 	}

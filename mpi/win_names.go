@@ -13,7 +13,10 @@ func (w *Window) Name() string { return w.own.getName() }
 func (w *Win[T]) SetName(name string) { w.w.SetName(name) }
 
 // SetName names the window (MPI_Win_set_name). It is local.
-func (w *Window) SetName(name string) { w.own.setName(name) }
+func (w *Window) SetName(name string) {
+	w.own.setName(name)
+	w.c.SetName("window " + name)
+}
 
 // Base returns the caller's own memory in the window; nil for a dynamic window (MPI_WIN_BASE).
 func (w *Window) Base() []byte { return w.mem }

@@ -50,7 +50,7 @@ func (w *Win[T]) SharedQuery(rank int) ([]T, error) {
 
 // shareMemory makes memory with room for n elements of each rank.
 func shareMemory(ctx context.Context, c *Comm, n, elem int, gaps bool) (*rma.Shared, error) {
-	own, err := c.private(ctx)
+	own, err := c.private(ctx, "window")
 	if err != nil {
 		return nil, err
 	}

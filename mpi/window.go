@@ -134,7 +134,7 @@ func makeWindow(ctx context.Context, c *Comm, cfg rma.Config, flavor WinFlavor, 
 	if cfg.Dynamic = flavor == WinFlavorDynamic; cfg.Dynamic {
 		cfg.Messages = true
 	}
-	own, err := c.private(ctx)
+	own, err := c.private(ctx, "window")
 	if err != nil {
 		if cfg.File != nil {
 			_ = cfg.File.Close()

@@ -59,7 +59,8 @@ func newWorld(rank, size int, o *options, l job.Launcher) *World {
 // face is what a job needs of this package.
 var face = job.Face{
 	RankError: rankError, Comm: ftCommOf,
-	CommName: func(owner any) string { return string(appendComm(nil, owner.(*Comm))) },
+	CommName:  func(owner any) string { return string(appendComm(nil, owner.(*Comm))) },
+	Operation: func(owner any) string { return owner.(*Comm).served() },
 	CallName: func(entry string) string {
 		if bridge.CallName == nil {
 			return ""

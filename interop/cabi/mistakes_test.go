@@ -35,7 +35,7 @@ func TestMistakes(t *testing.T) {
 		{"free-world", 5, []string{"MPI_Comm_free: comm MPI_COMM_WORLD: cannot be freed"}},
 		{"free-int", 3, []string{"MPI_Type_free: datatype MPI_INT: is predefined"}},
 		{"root", 8, []string{"MPI_Bcast: root 9: is no rank of a communicator of 2"}},
-		{"operator", 10, []string{"MPI_ERR_OP: MPI_Allreduce: operator not allowed here: band of MPI_DOUBLE\n"}},
+		{"operator", 10, []string{"MPI_ERR_OP: MPI_Allreduce: operator not allowed here: MPI_BAND of MPI_DOUBLE\n"}},
 		{"same-buffer", 1, []string{"MPI_Allreduce: sendbuf 0x", "pass MPI_IN_PLACE"}},
 		{"window-range", 48, []string{"MPI_ERR_RMA_RANGE: MPI_Put: access outside the window: displacement 100 × 4 of rank 0, which has 16 bytes"}},
 		{"bsend", 1, []string{"MPI_ERR_BUFFER: MPI_Bsend: no buffer is attached for buffered sends"}},

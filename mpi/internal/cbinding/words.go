@@ -26,10 +26,30 @@ func inC(proc string, err error) string {
 			}
 			return s
 		})
+	case errors.Is(err, mpi.ErrOp):
+		text = goOperator.ReplaceAllStringFunc(text, func(s string) string {
+			if name := ": MPI_" + strings.ToUpper(s[2:]); isConstant(name[2:]) {
+				return name
+			}
+			return s
+		})
 	case errors.Is(err, mpi.ErrBuffer):
 		text = strings.Replace(text, ": nil, with ", ": NULL, with ", 1)
 	}
 	return text
+}
+
+// goOperator matches the name of an operator as package mpi has it, behind a colon.
+var goOperator = regexp.MustCompile(`: [a-z]+\b`)
+
+// isConstant reports whether there is a constant of that name.
+func isConstant(name string) bool {
+	for _, c := range standard.Constants() {
+		if c.Name == name {
+			return true
+		}
+	}
+	return false
 }
 
 // goElement matches names of elements as package mpi has them.

@@ -134,64 +134,77 @@ func exportedCall(name string) string {
 	return name
 }
 
-// missing lists the messages that receives wait for, and the sends that peers have not taken.
+// missing lists the messages that receives and probes wait for, and the sends that peers have not taken.
 func (j *Job) missing() []string {
-	type wait struct {
-		what string
-		peer int32
-		tag  int32
-		comm string
-		room int // bytes that a receive takes
-	}
-	count := make(map[wait]int)
-	j.Engine.EachPosted(func(owner any, s p2p.Slot, src, tag int32, room int) {
-		if s != p2p.SlotUser && s != p2p.SlotColl {
-			return
-		}
-		v := wait{what: "a message", peer: src, tag: tag, comm: j.face.CommName(owner), room: room}
-		if s == p2p.SlotColl {
-			v.what, v.tag, v.room = "a collective's message", 0, 0
-		}
-		count[v]++
-	})
-	for _, p := range j.Engine.Awaited() {
-		count[wait{what: "a receive", peer: int32(p.Rank), tag: -1}]++ // or for the rest of a message
-	}
-	var out []wait
-	for v := range count {
-		out = append(out, v)
-	}
-	slices.SortFunc(out, func(a, b wait) int {
-		return cmp.Or(cmp.Compare(a.what, b.what), cmp.Compare(a.comm, b.comm), cmp.Compare(a.peer, b.peer),
-			cmp.Compare(a.tag, b.tag), cmp.Compare(a.room, b.room))
+	count := make(map[string]int)
+	all := j.Engine.Expected()
+	slices.SortFunc(all, func(a, b p2p.Expected) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Slot, b.Slot), cmp.Compare(j.commOf(a.Owner), j.commOf(b.Owner)),
+			cmp.Compare(a.Peer, b.Peer), cmp.Compare(a.Tag, b.Tag), cmp.Compare(a.Room, b.Room))
 	})
 	var lines []string
-	for _, v := range out {
-		from := fmt.Sprintf("rank %d", v.peer)
-		if v.peer == p2p.AnySource {
-			from = "any rank"
+	for _, v := range all {
+		line := describe(v, j.commOf(v.Owner), j.operationOf(v.Owner))
+		if count[line]++; count[line] == 1 {
+			lines = append(lines, line)
 		}
-		line := fmt.Sprintf("%s from %s", v.what, from)
-		if v.what == "a receive" {
-			line = fmt.Sprintf("a matching receive of %s", from)
+	}
+	for i, line := range lines {
+		if n := count[line]; n > 1 {
+			lines[i] = fmt.Sprintf("%s (%d times)", line, n)
 		}
-		if v.what == "a message" {
-			if v.tag == p2p.AnyTag {
-				line += " with any tag"
-			} else {
-				line += fmt.Sprintf(" with tag %d", v.tag)
-			}
-		}
-		if v.comm != "" {
-			line += " in " + v.comm
-		}
-		if v.what == "a message" {
-			line += fmt.Sprintf(" (at most %d bytes)", v.room)
-		}
-		if n := count[v]; n > 1 {
-			line += fmt.Sprintf(" (%d times)", n)
-		}
-		lines = append(lines, line)
 	}
 	return lines
+}
+
+// commOf names a communicator.
+func (j *Job) commOf(owner any) string {
+	if owner == nil {
+		return ""
+	}
+	return j.face.CommName(owner)
+}
+
+// operationOf says what the only operation on a communicator waits for, see Face.
+func (j *Job) operationOf(owner any) string {
+	if owner == nil || j.face.Operation == nil {
+		return ""
+	}
+	return j.face.Operation(owner)
+}
+
+// describe says what v waits for in the communicator comm, whose name may be empty.
+func describe(v p2p.Expected, comm, operation string) string {
+	peer := fmt.Sprintf("rank %d", v.Peer)
+	if v.Peer == p2p.AnySource {
+		peer = "any rank"
+	}
+	tag := fmt.Sprintf(" with tag %d", v.Tag)
+	if v.Tag == p2p.AnyTag {
+		tag = " with any tag"
+	}
+	what, room := "a message", ""
+	switch v.Slot {
+	case p2p.SlotColl, p2p.SlotComm:
+		what, tag = "a collective's message", ""
+	case p2p.SlotWin:
+		what, tag = "a one-sided message", ""
+	}
+	if v.Kind == p2p.ExpectedMessage && v.Slot == p2p.SlotUser {
+		room = fmt.Sprintf(" (at most %d bytes)", v.Room)
+	}
+	if comm != "" {
+		comm = " in " + comm
+	}
+	switch {
+	case operation != "":
+		return operation + comm
+	case v.Kind == p2p.ExpectedBody:
+		return "the rest of " + what + " from " + peer + tag + comm
+	case v.Kind == p2p.ExpectedReceive && v.Slot == p2p.SlotUser:
+		return "a matching receive of " + peer + tag + comm
+	case v.Kind == p2p.ExpectedReceive:
+		return peer + " to take " + what + comm
+	}
+	return what + " from " + peer + tag + comm + room
 }

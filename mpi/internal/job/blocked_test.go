@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/p2p"
 )
 
 // TestBlockedCalls reads stacks as the runtime writes them: of calls of package mpi only the outermost exported one is
@@ -61,5 +63,30 @@ func TestLimitItems(t *testing.T) {
 	got := limitItems(slices.Repeat([]string{"x"}, maxBlockedItems+3))
 	if len(got) != maxBlockedItems+1 || got[maxBlockedItems] != "and 3 more" {
 		t.Errorf("%d items, the last %q", len(got), got[len(got)-1])
+	}
+}
+
+// What an operation waits for is said with the peer, the tag and the communicator, as far as they mean something to
+// the program.
+func TestDescribe(t *testing.T) {
+	const msg, probe, body, recv = p2p.ExpectedMessage, p2p.ExpectedProbe, p2p.ExpectedBody, p2p.ExpectedReceive
+	for _, tt := range []struct {
+		v               p2p.Expected
+		comm, operation string
+		want            string
+	}{
+		{p2p.Expected{Kind: msg, Peer: 1, Tag: 7, Room: 8}, `"c"`, "", `a message from rank 1 with tag 7 in "c" (at most 8 bytes)`},
+		{p2p.Expected{Kind: probe, Peer: p2p.AnySource, Tag: p2p.AnyTag}, `"c"`, "", `a message from any rank with any tag in "c"`},
+		{p2p.Expected{Kind: body, Peer: 1, Tag: 7}, `"c"`, "", `the rest of a message from rank 1 with tag 7 in "c"`},
+		{p2p.Expected{Kind: body, Peer: 1, Tag: 7, Slot: p2p.SlotColl}, `"c"`, "", `the rest of a collective's message from rank 1 in "c"`},
+		{p2p.Expected{Kind: recv, Peer: 1, Tag: 7}, "", "", `a matching receive of rank 1 with tag 7`},
+		{p2p.Expected{Kind: recv, Peer: 1, Tag: 7, Slot: p2p.SlotColl}, `"c"`, "", `rank 1 to take a collective's message in "c"`},
+		{p2p.Expected{Kind: msg, Peer: 1, Slot: p2p.SlotComm, Room: 8}, `"c"`, "", `a collective's message from rank 1 in "c"`},
+		{p2p.Expected{Kind: msg, Peer: 1, Slot: p2p.SlotWin, Room: 8}, `"w"`, "", `a one-sided message from rank 1 in "w"`},
+		{p2p.Expected{Kind: msg, Peer: 0, Slot: p2p.SlotComm}, `"c"`, "a message of rank 3", `a message of rank 3 in "c"`},
+	} {
+		if got := describe(tt.v, tt.comm, tt.operation); got != tt.want {
+			t.Errorf("%+v: %s, want %s", tt.v, got, tt.want)
+		}
 	}
 }

@@ -44,6 +44,9 @@ type Face struct {
 	Comm func(owner any) ft.Comm
 	// CommName names the communicator that owner is.
 	CommName func(owner any) string
+	// Operation says what the only operation on the communicator that owner is waits for, if it was made for one;
+	// otherwise it returns "". It may be nil.
+	Operation func(owner any) string
 	// CallName returns the name in MPI of a call that a program in C or Fortran is in, from the name of its entry in the
 	// stack of a goroutine, or "" for any other name.
 	CallName func(entry string) string

@@ -86,27 +86,6 @@ func (e *Engine) Queued() (posted, unexpected int) {
 	return posted, unexpected
 }
 
-// EachPosted calls f for each posted receive of a communicator, with the owner and the slot of its
-// context, the source and the tag that it waits for, and the bytes that it takes. f must not call the
-// engine.
-func (e *Engine) EachPosted(f func(owner any, s Slot, src, tag int32, room int)) {
-	e.Mu.Lock()
-	defer e.Mu.Unlock()
-	for id, x := range e.Contexts {
-		if x.comm == nil || x.internal {
-			continue
-		}
-		x.posted.each(func(el *matchElem) {
-			r := el.request
-			room := len(r.Buf)
-			if r.Gaps.Type != nil {
-				room = r.Gaps.Count * r.Gaps.Type.Size()
-			}
-			f(x.comm.owner, Slot(id&uint64(SlotMask)), r.src, r.tag, room)
-		})
-	}
-}
-
 // OwnerOf returns the owner of the communicator with an id, or nil.
 func (e *Engine) OwnerOf(id uint64) any {
 	e.Mu.Lock()
@@ -116,6 +95,3 @@ func (e *Engine) OwnerOf(id uint64) any {
 	}
 	return nil
 }
-
-// Awaited returns the peer of each request that waits for an answer.
-func (e *Engine) Awaited() []*Peer { return e.IDs.peers() }

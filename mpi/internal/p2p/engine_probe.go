@@ -93,11 +93,11 @@ func (c *Comm) Probe(ctx context.Context, src, tag int, take bool) (st Status, m
 	w := e.Waiters.Get()
 	defer w.Recycle()
 	e.Mu.Lock()
-	x.probers = append(x.probers, w)
+	x.probers = append(x.probers, prober{w, int32(src), int32(tag)})
 	e.Mu.Unlock()
 	defer func() {
 		e.Mu.Lock()
-		if i := slices.Index(x.probers, w); i >= 0 {
+		if i := slices.IndexFunc(x.probers, func(p prober) bool { return p.w == w }); i >= 0 {
 			x.probers = slices.Delete(x.probers, i, i+1)
 			x.tellEmpty()
 		}

@@ -37,7 +37,7 @@ type Request struct {
 
 	// Receives.
 	Context  *Context   // nil for other kinds of request
-	src, tag int32      // as posted
+	src, tag int32      // as posted; the tag also of a send
 	elem     matchElem  // links of the posted receive queue; guarded by Engine.Mu
 	order    uint64     // position in the order of posts
 	Place    sync.Mutex // guards Buf of a receive while bytes are placed
@@ -55,6 +55,7 @@ type Request struct {
 
 	anySource bool // a nonblocking AnySource receive of the program: see PendingFailure
 	Internal  bool // internal request of a goroutine of the library: its waiter never polls
+	Standing  bool // receive of a service, which is posted all the time
 
 	// Sends.
 	Peer    *Peer // also of a receive that waits for a body
@@ -100,7 +101,7 @@ func (r *Request) Clear() bool {
 		return false
 	}
 	r.Engine, r.Context, r.Buf, r.Peer, r.id, r.Length = nil, nil, nil, nil, 0, 0
-	r.Sent, r.anySource, r.Internal, r.canceling = nil, false, false, false
+	r.Sent, r.anySource, r.Internal, r.Standing, r.canceling = nil, false, false, false, false
 	r.quit, r.probed = nil, false
 	if r.failed.Load() { // fail was called after r was done
 		r.failed.Store(false)

@@ -73,19 +73,6 @@ func (t *idTable) removeAll(p *Peer) []*Request {
 	return out
 }
 
-// peers returns the peer of each id in use.
-func (t *idTable) peers() []*Peer {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var out []*Peer
-	for _, s := range t.slots {
-		if s.r != nil {
-			out = append(out, s.p)
-		}
-	}
-	return out
-}
-
 // Len returns the number of ids in use.
 func (t *idTable) Len() int {
 	t.mu.Lock()

@@ -31,10 +31,10 @@ type Context struct {
 	exact, anySource int    // posted receives that name a tag; those of them from AnySource
 	anyTag, anyBoth  int    // posted AnyTag receives from one source, from AnySource
 	sources          []sourceState
-	early            int       // unexpected messages that are early
-	probers          []*Waiter // goroutines waiting for any message
-	unacked          bool      // a member failed since the last AckFailed
-	dead             error     // the communicator was freed or revoked: what its operations return
+	early            int      // unexpected messages that are early
+	probers          []prober // goroutines waiting for any message
+	unacked          bool     // a member failed since the last AckFailed
+	dead             error    // the communicator was freed or revoked: what its operations return
 	// emptied is called once nothing waits in the context any more, if its communicator
 	// has been freed; otherwise it is nil.
 	emptied     func()
@@ -162,8 +162,8 @@ func (x *Context) addWild(m *Message) {
 
 // wakeProbers wakes the goroutines that wait in a Probe.
 func (x *Context) wakeProbers() {
-	for _, w := range x.probers {
-		w.signal()
+	for _, p := range x.probers {
+		p.w.signal()
 	}
 }
 

@@ -111,7 +111,7 @@ func (c *Comm) startSend(
 	v := envelope.Header{Kind: envelope.Eager, Sig: s.Sig(), Source: uint32(c.Rank), Context: x.id, Tag: int32(tag),
 		Length: uint64(n)}
 	hints := c.Hints.Load()
-	r.Peer, r.stream, r.Sent = p, hints.StreamOf(x, v.Tag), x
+	r.Peer, r.stream, r.Sent, r.tag = p, hints.StreamOf(x, v.Tag), x, v.Tag
 	waits := int32(0) // events that complete r: see Request.pending
 	sole, sent := e.Coalescer.sends.Add(1) == 1, false
 	var t *runTable
