@@ -85,7 +85,7 @@ func Install(ctx context.Context, o Options) (Installed, error) {
 		Header:  filepath.Join(prefix, "include", "mpi.h"),
 		Config:  filepath.Join(prefix, "lib", "pkgconfig", "weft-mpi.pc"),
 	}
-	for _, dir := range []string{"bin", "include", "lib/pkgconfig", "share/doc/weft"} {
+	for _, dir := range []string{"bin", "include", "lib/pkgconfig", "share/doc/weft", "share/weft"} {
 		if err := os.MkdirAll(filepath.Join(prefix, dir), 0o755); err != nil {
 			return done, err
 		}
@@ -103,6 +103,9 @@ func Install(ctx context.Context, o Options) (Installed, error) {
 		return done, err
 	}
 	if err := copyFile(filepath.Join(o.Source, "LICENSE"), filepath.Join(prefix, "share/doc/weft/LICENSE"), 0o644); err != nil {
+		return done, err
+	}
+	if err := copyFile(filepath.Join(o.Source, "mpi/libmpi_abi/gdb.py"), filepath.Join(prefix, "share/weft/gdb.py"), 0o644); err != nil {
 		return done, err
 	}
 	o.Step("installing the Fortran bindings")

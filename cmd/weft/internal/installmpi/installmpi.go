@@ -35,6 +35,7 @@ below the directory PREFIX:
   bin/mpicc, mpicxx, mpifort   compilers with the flags of MPI programs
   bin/mpiexec, mpirun     other names of weft run
   lib/pkgconfig/weft-mpi.pc
+  share/weft/gdb.py       a script for gdb: which line of a program waits in MPI
 
 It needs the Go tool, a C compiler (gcc, or $CC), and weft's source. Building takes
 about a minute the first time.
