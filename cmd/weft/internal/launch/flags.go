@@ -134,7 +134,11 @@ func addVariable(env *[]string) func(string) error {
 			return fmt.Errorf("%s holds a secret, and other users can read command lines: set it in the environment of weft run", name)
 		}
 		if !set {
-			s = name + "=" + os.Getenv(name)
+			value, ok := os.LookupEnv(name)
+			if !ok {
+				return nil // the ranks do not have it either
+			}
+			s = name + "=" + value
 		}
 		*env = append(*env, s)
 		return nil

@@ -28,6 +28,7 @@ func TestTranslate(t *testing.T) {
 		"-pernode --bynode --bind-to-core a":         "-ppn 1 -map-by node -bind-to core a",
 		"-timeout 30 -wd /d -V":                      "-timeout 30 -wdir /d -version",
 		"-l -ft -verbose -transport tcp -- -np":      "-l -ft -v -transport tcp -- -np",
+		"-rr -exitinfo --get-stack-traces a":         "-map-by node -v a",
 		"-unknown -np 2":                             "-unknown -n 2",
 		"-n":                                         "-n",
 		"":                                           "",
@@ -42,6 +43,7 @@ func TestTranslate(t *testing.T) {
 		"-soft 2:8:2 ./a":   "a job has exactly the ranks of -n",
 		"-arch vax ./a":     "-hosts",
 		"-file f":           "-configfile",
+		"--stdin none a":    "-stdin of other launchers has no equivalent here: rank 0 reads",
 		"-np":               "-np takes 1 arguments",
 		"-genv A":           "-genv takes 2 arguments",
 		"-l=x -quiet=2 a":   "-quiet takes 0 arguments",
@@ -50,6 +52,20 @@ func TestTranslate(t *testing.T) {
 		if got, err := translate(runFlags(new(runOptions)), strings.Fields(in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %q, %v; want an error with %q", in, got, err, want)
 		}
+	}
+}
+
+// -x NAME passes on a value, also an empty one, but makes no variable of one that is not set.
+func TestVariableThatIsNotSetStaysSo(t *testing.T) {
+	t.Setenv("WEFT_TEST_EMPTY", "")
+	var env []string
+	for _, name := range []string{"WEFT_TEST_EMPTY", "WEFT_TEST_ABSENT"} {
+		if err := addVariable(&env)(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"WEFT_TEST_EMPTY="}; !slices.Equal(env, want) {
+		t.Errorf("%q, want %q", env, want)
 	}
 }
 
