@@ -235,11 +235,12 @@ func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
 			bad = fmt.Errorf("%w: group member %d", ErrRank, r)
 		}
 	}
-	if err := c.consent(ctx, bad, places); err != nil {
-		return nil, err
-	}
+	err := c.consent(ctx, bad, places)
 	if c.remote != nil {
-		return c.createInter(ctx, g)
+		return c.createInter(ctx, g, err)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return c.create(g), nil
 }

@@ -26,8 +26,12 @@ func (c *Comm) connectGroups(
 	if c.remote != nil {
 		return nil, fmt.Errorf("%w: connecting an intercommunicator", ErrComm)
 	}
-	if err := c.comm.CheckPeer(p2p.SlotComm, root); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRoot, err)
+	bad := c.comm.CheckPeer(p2p.SlotComm, root)
+	if bad != nil {
+		bad = fmt.Errorf("%w: %w", ErrRoot, bad)
+	}
+	if err := c.consent(ctx, bad, root); err != nil {
+		return nil, err
 	}
 	side := 0
 	if !accepts {

@@ -21,7 +21,9 @@ import (
 // in (MPI-4.1, Section 7.6.2). The leader, a rank of local, and the leader of the other group have
 // the communicator bridge in common, in which the latter has rank remoteLeader; other ranks ignore
 // both arguments. All ranks of both groups must call it with the same tag, which no other
-// IntercommCreate between the same leaders uses at the time; it blocks until all have.
+// IntercommCreate between the same leaders uses at the time; it blocks until all have. An error of a rank
+// of one group is an error on all ranks of both, unless its leader gives a bridge, remoteLeader or tag that
+// is wrong: then the other group waits.
 func IntercommCreate(ctx context.Context, local *Comm, leader int, bridge *Comm, remoteLeader, tag int) (*Comm, error) {
 	if local.remote != nil {
 		return nil, fmt.Errorf("%w: IntercommCreate of an intercommunicator", ErrComm)
@@ -30,14 +32,14 @@ func IntercommCreate(ctx context.Context, local *Comm, leader int, bridge *Comm,
 		return nil, err
 	}
 	bad := errors.Join(checkTag(tag), local.comm.CheckPeer(p2p.SlotComm, leader))
+	x := leaders{local: local, leader: leader, bridge: bridge, remote: remoteLeader, tag: tagInter | tag&(tagInter-1)}
 	if err := local.consent(ctx, bad, leader); err != nil {
-		return nil, err
+		return nil, x.refuseCreate(ctx, err, bad)
 	}
 	e := local.w.eng
 	// The nonces of both groups together make the id.
 	own := binary.BigEndian.AppendUint64(nil, rand.Uint64())
 	own = e.AppendNames(own, local.group)
-	x := leaders{local: local, leader: leader, bridge: bridge, remote: remoteLeader, tag: tagInter | tag&(tagInter-1)}
 	mine, other, err := x.exchange(ctx, own)
 	if err != nil {
 		return nil, err
@@ -92,8 +94,8 @@ func (c *Comm) RemoteGroup() Group { return Group{ranks: c.remote} }
 
 // IntercommMerge makes an intracommunicator of both groups of c (MPI-4.1, Section 7.6.2). The group
 // with high false comes first; if both give the same value, the order is arbitrary. All members of
-// a group must give the same value. All ranks of both groups must call it; it blocks until all
-// have.
+// a group must give the same value, or all ranks get ErrNotSame. All ranks of both groups must call it; it
+// blocks until all have.
 func (c *Comm) IntercommMerge(ctx context.Context, high bool) (*Comm, error) {
 	if err := c.comm.Usable(); err != nil {
 		return nil, err
@@ -102,6 +104,9 @@ func (c *Comm) IntercommMerge(ctx context.Context, high bool) (*Comm, error) {
 		return nil, fmt.Errorf("%w: merging an intracommunicator", ErrComm)
 	}
 	id := childID(c.comm.ID, c.children.Add(1))
+	if err := c.consent(ctx, nil, high); err != nil {
+		return nil, c.leaders().refuse(ctx, err)
+	}
 	mine, other, err := c.leaders().exchange(ctx, []byte{boolByte(high)})
 	if err != nil {
 		return nil, err
@@ -161,9 +166,12 @@ func (c *Comm) splitInter(ctx context.Context, color, key int) (*Comm, error) {
 	return c.child(c.w.newIntercomm(id, group, rank, remote, c.side, c.Info())), nil
 }
 
-// createInter is Create for intercommunicators.
-func (c *Comm) createInter(ctx context.Context, g Group) (*Comm, error) {
+// createInter is Create for intercommunicators. bad is why the caller's group cannot.
+func (c *Comm) createInter(ctx context.Context, g Group, bad error) (*Comm, error) {
 	id := childID(c.comm.ID, c.children.Add(1))
+	if bad != nil {
+		return nil, c.leaders().refuse(ctx, bad)
+	}
 	var list []byte
 	for _, h := range g.ranks {
 		list = binary.BigEndian.AppendUint32(list, uint32(slices.Index(c.group, h)))
@@ -218,7 +226,7 @@ func (x leaders) exchange(ctx context.Context, said []byte) (mine, other []byte,
 		}
 		return mine, other, err
 	}
-	other, err = x.exchangeLeaders(ctx, said)
+	other, err = x.exchangeLeaders(ctx, said, nil)
 	for r := range c.group {
 		if r == c.comm.Rank {
 			continue
@@ -235,38 +243,92 @@ func (x leaders) exchange(ctx context.Context, said []byte) (mine, other []byte,
 	return said, other, err
 }
 
-// exchangeLeaders exchanges b with the other leader.
-func (x leaders) exchangeLeaders(ctx context.Context, b []byte) ([]byte, error) {
+// refuse returns why, an error that the caller's group knows of, and lets the other group know, too, which is in
+// exchange. It blocks at the leader, until the other leader is.
+func (x leaders) refuse(ctx context.Context, why error) error {
+	if x.local.comm.Rank == x.leader {
+		if _, err := x.exchangeLeaders(ctx, nil, why); err != nil && !errors.Is(err, why) {
+			return errors.Join(why, err)
+		}
+	}
+	return why
+}
+
+// refuseCreate is refuse of a group whose members may not agree on the leader: rank 0 says who it is. A leader with
+// arguments that are bad may not know the other one, or the tag.
+func (x leaders) refuseCreate(ctx context.Context, why, bad error) error {
+	said, err := leaders{local: x.local}.spread(ctx, binary.BigEndian.AppendUint64(nil, uint64(x.leader)))
+	if err != nil || len(said) != 8 || int(binary.BigEndian.Uint64(said)) != x.leader || bad != nil {
+		return why
+	}
+	if b := x.bridge; b != nil && b.remote == nil && x.remote >= 0 && x.remote < len(b.group) &&
+		slices.Contains(x.local.group, b.group[x.remote]) {
+		return why // a member of the caller's group, which has heard of it
+	}
+	return x.refuse(ctx, why)
+}
+
+// exchangeLeaders exchanges b, or the error why if it is not nil, with the other leader. It returns the error of
+// either.
+func (x leaders) exchangeLeaders(ctx context.Context, b []byte, why error) ([]byte, error) {
 	if x.bridge == nil {
 		return nil, fmt.Errorf("%w: no communicator of the leaders", ErrComm)
 	}
 	if x.bridge.remote == nil && x.remote == x.bridge.comm.Rank {
 		return nil, fmt.Errorf("%w: the leaders are the same rank", ErrRank)
 	}
-	var out, in [8]byte
-	binary.BigEndian.PutUint64(out[:], uint64(len(b)))
-	if _, err := x.bridge.comm.Sendrecv(ctx, p2p.SlotComm, out[:], x.remote, x.tag, p2p.SlotComm, in[:], x.remote,
+	var in [8]byte
+	out, b := leaderHead(b, why)
+	if _, err := x.bridge.comm.Sendrecv(ctx, p2p.SlotComm, out, x.remote, x.tag, p2p.SlotComm, in[:], x.remote,
 		x.tag); err != nil {
 		return nil, err
 	}
 	n := binary.BigEndian.Uint64(in[:])
+	failed := n == leaderFailed
+	if failed {
+		n = consent.MaxVote
+	}
 	if n > maxLeaderMessage {
 		return nil, fmt.Errorf("%w: message of %d bytes between leaders", ErrProtocol, n)
 	}
 	other := make([]byte, n)
-	_, err := x.bridge.comm.Sendrecv(ctx, p2p.SlotComm, b, x.remote, x.tag, p2p.SlotComm, other, x.remote, x.tag)
-	return other, err
+	st, err := x.bridge.comm.Sendrecv(ctx, p2p.SlotComm, b, x.remote, x.tag, p2p.SlotComm, other, x.remote, x.tag)
+	switch {
+	case err != nil:
+		return nil, err
+	case why != nil:
+		return nil, why
+	case failed:
+		return nil, fmt.Errorf("leader of the other group: %w", leaderError(other[:st.Bytes]))
+	}
+	return other, nil
 }
 
-// sendResult sends b to rank r of the group, or the error why if it is not nil.
-func (x leaders) sendResult(ctx context.Context, r int, b []byte, why error) error {
-	var head [8]byte
+// leaderHead returns the two messages that stand for b, or for the error why if it is not nil.
+func leaderHead(b []byte, why error) (head, body []byte) {
 	n := uint64(len(b))
 	if why != nil {
 		n, b = leaderFailed, (&consent.Vote{Why: mpierr.MakePortable(why)}).Append(nil)
 	}
-	binary.BigEndian.PutUint64(head[:], n)
-	if err := x.local.comm.Send(ctx, p2p.SlotComm, p2p.SendStandard, head[:], r, tagLeaderResult); err != nil {
+	return binary.BigEndian.AppendUint64(nil, n), b
+}
+
+// leaderError returns the error of a message.
+func leaderError(b []byte) error {
+	var v consent.Vote
+	if err := v.Parse(b); err != nil {
+		return err
+	}
+	if v.Why == nil {
+		return fmt.Errorf("%w: a leader sent no error", ErrProtocol)
+	}
+	return v.Why.Err()
+}
+
+// sendResult sends b to rank r of the group, or the error why if it is not nil.
+func (x leaders) sendResult(ctx context.Context, r int, b []byte, why error) error {
+	head, b := leaderHead(b, why)
+	if err := x.local.comm.Send(ctx, p2p.SlotComm, p2p.SendStandard, head, r, tagLeaderResult); err != nil {
 		return err
 	}
 	return x.local.comm.Send(ctx, p2p.SlotComm, p2p.SendStandard, b, r, tagLeaderResult)
@@ -297,12 +359,5 @@ func (x leaders) recvError(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var b consent.Vote
-	if err := b.Parse(buf[:st.Bytes]); err != nil {
-		return err
-	}
-	if b.Why == nil {
-		return fmt.Errorf("%w: the leader sent no error", ErrProtocol)
-	}
-	return fmt.Errorf("leader of the group, rank %d: %w", x.leader, b.Why.Err())
+	return fmt.Errorf("leader of the group, rank %d: %w", x.leader, leaderError(buf[:st.Bytes]))
 }

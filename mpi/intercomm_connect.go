@@ -50,7 +50,7 @@ func (x leaders) anyLacks(ctx context.Context, own error) (bool, error) {
 	case errors.Is(err, ErrRank): // see ParseNames
 		vote[0] = 1
 	case err != nil:
-		return false, err
+		return false, x.refuse(ctx, err)
 	}
 	mine, other, err := x.exchange(ctx, vote)
 	if err != nil {

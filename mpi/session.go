@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -154,8 +155,8 @@ func (s *Session) CommFromGroup(ctx context.Context, g Group, tag string, info I
 
 // IntercommFromGroups makes an intercommunicator of two groups without common members
 // (MPI_Intercomm_create_from_groups). All members of both must call it with the same tag and hints;
-// only the leader, a rank of the local group, need give the remote group. It blocks until the
-// leader of the local group has called it.
+// only the leader, a rank of the local group, need give the remote group. It blocks until all members of
+// the local group have called it, and fails on all of them if it does on one.
 func (s *Session) IntercommFromGroups(
 	ctx context.Context, local Group, leader int, remote Group, tag string, info Info,
 ) (*Comm, error) {
@@ -164,28 +165,48 @@ func (s *Session) IntercommFromGroups(
 		return nil, err
 	}
 	defer c.Free()
-	if err := c.comm.CheckPeer(p2p.SlotComm, leader); err != nil {
-		return nil, err
-	}
+	bad := c.comm.CheckPeer(p2p.SlotComm, leader)
 	e := s.w.eng
-	theirs := e.AppendNames(nil, remote.ranks)
-	if theirs, err = (leaders{local: c, leader: leader}).spread(ctx, theirs); err != nil {
+	ours, theirs := e.AppendNames(nil, local.ranks), e.AppendNames(nil, remote.ranks)
+	var n uint64
+	if c.comm.Rank == leader {
+		if len(theirs) == 0 || commonNames(ours, theirs) {
+			bad = fmt.Errorf("%w: groups that are empty or have common members", ErrRank)
+		} else { // the remote group counts the call, whatever the other members of this one say
+			_, both := orderedNames(ours, theirs)
+			n = s.w.countGroup("intercomm", tag, both, 0)
+		}
+	}
+	if err := c.consent(ctx, bad, leader); err != nil {
 		return nil, err
 	}
+	said := append(binary.BigEndian.AppendUint64(nil, n), theirs...)
+	if said, err = (leaders{local: c, leader: leader}).spread(ctx, said); err != nil {
+		return nil, err
+	}
+	if len(said) < 8 {
+		return nil, fmt.Errorf("%w: group of %d bytes", ErrProtocol, len(said))
+	}
+	n, theirs = binary.BigEndian.Uint64(said), said[8:]
 	other, err := e.ParseNames(theirs)
 	if err != nil {
 		return nil, err
 	}
-	if len(other) == 0 || slices.ContainsFunc(other, func(h int32) bool { return slices.Contains(local.ranks, h) }) {
-		return nil, fmt.Errorf("%w: groups that are empty or have common members", ErrRank)
+	side, both := orderedNames(ours, theirs)
+	if c.comm.Rank != leader {
+		s.w.countGroup("intercomm", tag, both, n)
 	}
-	ours := e.AppendNames(nil, local.ranks)
-	side, both := 0, slices.Concat(ours, theirs)
-	if slices.Compare(ours, theirs) > 0 {
-		side, both = 1, slices.Concat(theirs, ours)
-	}
-	id := s.w.groupID("intercomm", tag, both)
+	id := childID(hashid.Of("intercomm", tag, string(both)), n)
 	return s.made(s.w.newIntercomm(id, slices.Clone(local.ranks), c.comm.Rank, other, side, info)), nil
+}
+
+// orderedNames returns the names of the members of two groups, in an order that is the same for both, and which of
+// them the first group is.
+func orderedNames(ours, theirs []byte) (side int, both []byte) {
+	if slices.Compare(ours, theirs) > 0 {
+		return 1, slices.Concat(theirs, ours)
+	}
+	return 0, slices.Concat(ours, theirs)
 }
 
 // made records c as one to free at the end of the session.
@@ -227,14 +248,20 @@ func (s *Session) Abort(code int, msg string) { s.w.Abort(code, msg) }
 // groupID returns the id of the next communicator made for a tag of what is
 // described by members. All of its members count such calls alike.
 func (w *World) groupID(kind, tag string, members []byte) uint64 {
+	return childID(hashid.Of(kind, tag, string(members)), w.countGroup(kind, tag, members, 0))
+}
+
+// countGroup counts a communicator made for a tag of what is described by members. It returns its number, which is
+// least at least.
+func (w *World) countGroup(kind, tag string, members []byte, least uint64) uint64 {
 	h := hashid.Of(kind, tag, string(members))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.fromGroup == nil {
 		w.fromGroup = make(map[uint64]uint64)
 	}
-	w.fromGroup[h]++
-	return childID(h, w.fromGroup[h])
+	w.fromGroup[h] = max(w.fromGroup[h]+1, least)
+	return w.fromGroup[h]
 }
 
 // spread gives all ranks of the group the message of the leader.

@@ -67,6 +67,89 @@ static void communicators(MPI_Comm c)
 	MUST(MPI_Group_free(&all));
 }
 
+/* The first rank, and the others, of whom the last refuses: it is their leader with two ranks. */
+static void intercommunicators(MPI_Comm c)
+{
+	MPI_Comm half, both, n = MPI_COMM_NULL;
+	MPI_Group all, own;
+	int sum, i, first[1] = {0}, peer = rank > 0 ? 0 : 1;
+
+	MUST(MPI_Comm_split(c, rank > 0, rank, &half));
+	MUST(MPI_Comm_set_errhandler(half, MPI_ERRORS_RETURN));
+	for (i = 0; i < 2; i++)
+		BOTH(MPI_Intercomm_create(half, 0, c, peer, 5, NULL), MPI_Intercomm_create(half, 0, c, peer, 5, &n), n, MPI_COMM_NULL);
+	if (size > 2) { /* a member; a leader that does not know its own tag cannot tell the other group */
+		BOTH(MPI_Intercomm_create(half, 0, c, peer, -5, &n), MPI_Intercomm_create(half, 0, c, peer, 5, &n), n, MPI_COMM_NULL);
+		BOTH(MPI_Intercomm_create(half, 1, c, peer, 5, &n), MPI_Intercomm_create(half, 0, c, peer, 5, &n), n, MPI_COMM_NULL);
+	}
+	MUST(MPI_Intercomm_create(half, 0, c, peer, 5, &both));
+	MUST(MPI_Comm_set_errhandler(both, MPI_ERRORS_RETURN));
+	for (i = 0; i < 2; i++)
+		BOTH(MPI_Intercomm_merge(both, rank > 0, NULL), MPI_Intercomm_merge(both, rank > 0, &n), n, MPI_COMM_NULL);
+	if (size > 2)
+		BOTH(MPI_Intercomm_merge(both, 0, &n), MPI_Intercomm_merge(both, rank > 0, &n), n, MPI_COMM_NULL);
+	MUST(MPI_Comm_group(both, &own));
+	BOTH(MPI_Comm_create(both, MPI_GROUP_NULL, &n), MPI_Comm_create(both, own, &n), n, MPI_COMM_NULL);
+	BOTH(MPI_Comm_split(both, -3, 0, &n), MPI_Comm_split(both, 1, 0, &n), n, MPI_COMM_NULL);
+	MUST(MPI_Comm_create(both, own, &n));
+	MUST(MPI_Comm_free(&n));
+	MUST(MPI_Intercomm_merge(both, rank > 0, &n));
+	MUST(MPI_Allreduce(&size, &sum, 1, MPI_INT, MPI_SUM, n));
+	CHECK(sum == size * size, "the sum is %d", sum);
+	MUST(MPI_Comm_free(&n));
+	MUST(MPI_Comm_free(&both));
+	MUST(MPI_Comm_free(&half));
+
+	/* Groups. The calls of sessions do not communicate between the groups. */
+	MUST(MPI_Comm_group(c, &all));
+	for (i = 0; i < 2; i++)
+		BOTH(MPI_Comm_create_group(c, all, 7, NULL), MPI_Comm_create_group(c, all, 7, &n), n, MPI_COMM_NULL);
+	MUST(MPI_Comm_create_group(c, all, 7, &n));
+	MUST(MPI_Allreduce(&size, &sum, 1, MPI_INT, MPI_SUM, n));
+	CHECK(sum == size * size, "the sum is %d", sum);
+	MUST(MPI_Comm_free(&n));
+	if (last) {
+		FAILS(MPI_ERR_INFO, MPI_Comm_create_from_group(all, "all", (MPI_Info)999, MPI_ERRORS_RETURN, &n));
+		FAILS(MPI_ERR_ARG, MPI_Comm_create_from_group(all, "all", MPI_INFO_NULL, MPI_ERRORS_RETURN, NULL));
+	} else {
+		for (i = 0; i < 2; i++) {
+			MUST(MPI_Comm_create_from_group(all, "all", MPI_INFO_NULL, MPI_ERRORS_RETURN, &n));
+			MUST(MPI_Comm_free(&n));
+		}
+	}
+	MUST(MPI_Comm_create_from_group(all, "all", MPI_INFO_NULL, MPI_ERRORS_RETURN, &n));
+	MUST(MPI_Allreduce(&size, &sum, 1, MPI_INT, MPI_SUM, n));
+	CHECK(sum == size * size, "the sum is %d", sum);
+	MUST(MPI_Comm_free(&n));
+
+	MPI_Group one, others, other;
+	MUST(MPI_Group_incl(all, 1, first, &one));
+	MUST(MPI_Group_excl(all, 1, first, &others));
+	MUST(MPI_Group_free(&own));
+	own = rank > 0 ? others : one;
+	other = rank > 0 ? one : others;
+	for (i = 0; i < 2; i++) {
+		int code = MPI_Intercomm_create_from_groups(own, 0, other, 0, "two", MPI_INFO_NULL, MPI_ERRORS_RETURN, last ? NULL : &n);
+		CHECK((code == MPI_SUCCESS) == (rank == 0), "rank %d: code %d", rank, code);
+		if (rank == 0)
+			MUST(MPI_Comm_free(&n));
+	}
+	MUST(MPI_Intercomm_create_from_groups(own, 0, other, 0, "two", MPI_INFO_NULL, MPI_ERRORS_RETURN, &n));
+	i = rank + 1;
+	MUST(MPI_Allreduce(&i, &sum, 1, MPI_INT, MPI_SUM, n));
+	CHECK(sum == (rank ? 1 : size * (size + 1) / 2 - 1), "the sum is %d", sum);
+	MUST(MPI_Comm_free(&n));
+	MUST(MPI_Group_free(&one));
+	MUST(MPI_Group_free(&others));
+	MUST(MPI_Group_free(&all));
+
+	/* Processes. */
+	BOTH(MPI_Comm_spawn("none", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 99, c, &n, MPI_ERRCODES_IGNORE),
+	     MPI_Comm_spawn("none", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, c, &n, MPI_ERRCODES_IGNORE), n, MPI_COMM_NULL);
+	BOTH(MPI_Comm_accept("", MPI_INFO_NULL, 0, c, NULL), MPI_Comm_accept("", MPI_INFO_NULL, 0, c, &n), n, MPI_COMM_NULL);
+	BOTH(MPI_Comm_connect("", MPI_INFO_NULL, -9, c, &n), MPI_Comm_connect("", MPI_INFO_NULL, 0, c, &n), n, MPI_COMM_NULL);
+}
+
 static void windows(MPI_Comm c)
 {
 	MPI_Win w = MPI_WIN_NULL;
@@ -96,6 +179,7 @@ int main(int argc, char **argv)
 	MUST(MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN));
 	for (int i = 0; i < 2; i++) {
 		communicators(c);
+		intercommunicators(c);
 		windows(c);
 	}
 	MUST(MPI_Comm_free(&c));

@@ -1,6 +1,7 @@
 package cbinding
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/weftstack/weft/mpi"
 	"github.com/weftstack/weft/mpi/internal/abi"
+	"github.com/weftstack/weft/mpi/internal/consent"
 )
 
 // A CallError is an error of a call that is not one of package mpi.
@@ -21,6 +23,9 @@ type CallError struct {
 
 // Error returns the text.
 func (e *CallError) Error() string { return e.Text }
+
+// ErrorClass returns the class, which other ranks get with the error.
+func (e *CallError) ErrorClass() mpi.Class { return mpi.Class(e.Class) }
 
 // ArgError makes the error of an argument: its class, its name in the standard, its value, and what
 // is wrong with it, as in "count -1: is negative".
@@ -99,9 +104,15 @@ var lastMessages struct {
 func (o *Object) raisedOn(err error) *Object {
 	var call *CallError
 	if errors.As(err, &call) && call.early && o.Errhandler() == errorsAreFatal {
-		return noObject()
+		return NoObject()
 	}
 	return o
+}
+
+// RefuseCall is Refuse of a call of package mpi that asks all ranks for consent: it gets a context to make the call
+// with, and arguments that serve to reach the other ranks.
+func (o *Object) RefuseCall(err error, call func(context.Context)) error {
+	return o.Refuse(err, func() { call(consent.Refuse(Background, err)) })
 }
 
 // Refuse has a rank that has found err in the arguments of a collective call on o take part in it as one that has

@@ -62,11 +62,11 @@ func Fail(proc string, err error) int {
 	if err == nil {
 		return 0
 	}
-	return noObject().raise(proc, err)
+	return NoObject().raise(proc, err)
 }
 
-// noObject stands for the object of a call without one.
-func noObject() *Object {
+// NoObject stands for the object of a call without one.
+func NoObject() *Object {
 	c := Comms.Get(abi.CommSelf)
 	if c == nil {
 		return &Outside

@@ -4,7 +4,6 @@
 package consent
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -81,17 +80,43 @@ func (b *Vote) add(o *Vote) {
 	}
 }
 
+// refusal is the key of the error in a context of Refuse.
+type refusal struct{}
+
+// Refuse returns a context for a call that the caller refuses with err, for arguments that the call does not see:
+// Ask then has err in place of its own.
+func Refuse(ctx context.Context, err error) context.Context {
+	return context.WithValue(ctx, refusal{}, err)
+}
+
+// Refusal returns the error that the caller has refused the call of ctx with, or nil.
+func Refusal(ctx context.Context) error {
+	err, _ := ctx.Value(refusal{}).(error)
+	return err
+}
+
 // Ask returns nil on all ranks of c if err is nil and args print alike on all of them. Otherwise it
 // returns an error on all, each of the class of that of the lowest rank that has one: err itself if
 // it is of that class, else one that wraps the same variables of package mpierr. All ranks of c
-// call it; it blocks until they do.
+// call it; it blocks until they do. A rank that cannot reach its parent or a child gives that as its error, and
+// goes on, so that the others do not wait for it.
 func Ask(ctx context.Context, c Comm, err error, args ...any) error {
+	if why := Refusal(ctx); why != nil {
+		err = why
+	}
 	me := c.Rank()
 	mine := Vote{from: int32(me), rank: int32(me), Why: mpierr.MakePortable(err)}
 	if len(args) > 0 {
 		h := fnv.New64a()
 		fmt.Fprintf(h, "%q", args)
 		mine.same = h.Sum64()
+	}
+	// lost counts an error of the messages as one of this rank.
+	lost := func(e error) {
+		if e != nil && err == nil {
+			err = e
+			mine.add(&Vote{from: int32(me), rank: int32(me), Why: mpierr.MakePortable(e)})
+		}
 	}
 	buf := make([]byte, MaxVote)
 	// Up a binomial tree, and down again.
@@ -100,37 +125,28 @@ func Ask(ctx context.Context, c Comm, err error, args ...any) error {
 		if me+bit >= n {
 			continue
 		}
-		got, e := c.RecvVote(ctx, buf, me+bit, true)
-		var other Vote
+		other, e := receive(ctx, c, buf, me+bit, true)
 		if e == nil {
-			e = other.Parse(buf[:got])
+			mine.add(&other)
 		}
-		if e != nil {
-			return cmp.Or(err, e)
-		}
-		mine.add(&other)
+		lost(e)
 	}
 	if me != 0 {
-		parent := me - bit
-		if e := c.SendVote(ctx, mine.Append(nil), parent, true); e != nil {
-			return cmp.Or(err, e)
-		}
-		got, e := c.RecvVote(ctx, buf, parent, false)
+		e := c.SendVote(ctx, mine.Append(nil), me-bit, true)
 		if e == nil {
-			e = mine.Parse(buf[:got])
+			var all Vote
+			if all, e = receive(ctx, c, buf, me-bit, false); e == nil {
+				mine = all
+			}
 		}
-		if e != nil {
-			return cmp.Or(err, e)
-		}
+		lost(e)
 	}
 	result := mine.Append(nil)
 	for bit >>= 1; bit > 0; bit >>= 1 {
 		if me+bit >= n {
 			continue
 		}
-		if e := c.SendVote(ctx, result, me+bit, false); e != nil {
-			return cmp.Or(err, e)
-		}
+		lost(c.SendVote(ctx, result, me+bit, false))
 	}
 	switch {
 	case mine.Why == nil:
@@ -141,6 +157,15 @@ func Ask(ctx context.Context, c Comm, err error, args ...any) error {
 		return err
 	}
 	return fmt.Errorf("%w (here: %v)", mine.told(), err)
+}
+
+// receive receives a vote from a rank.
+func receive(ctx context.Context, c Comm, buf []byte, from int, up bool) (v Vote, err error) {
+	n, err := c.RecvVote(ctx, buf, from, up)
+	if err == nil {
+		err = v.Parse(buf[:n])
+	}
+	return v, err
 }
 
 // told is the error on ranks that have met none.

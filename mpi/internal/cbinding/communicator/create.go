@@ -1,6 +1,7 @@
 package communicator
 
 import (
+	"context"
 	"slices"
 
 	"github.com/weftstack/weft/mpi"
@@ -82,8 +83,7 @@ func CommCreate(comm, group abi.Handle, newcomm uintptr) int {
 		err = cbinding.CommRoom("newcomm", newcomm)
 	}
 	if err != nil && c.IsInter() {
-		// The members of the remote group are not in the local one: all ranks get an error.
-		return c.Done(proc, c.Refuse(err, func() { _, _ = c.Create(cbinding.Background, c.RemoteGroup()) }))
+		return c.Done(proc, c.RefuseCall(err, func(ctx context.Context) { _, _ = c.Create(ctx, c.Group()) }))
 	}
 	if err != nil {
 		return c.Done(proc, c.RefuseSplit(err))
@@ -138,15 +138,19 @@ func CommCreateGroup(comm, group abi.Handle, tag int, newcomm uintptr) int {
 	if err == nil {
 		err = cbinding.CommRoom("newcomm", newcomm)
 	}
-	if err == nil {
-		tag, err = cbinding.TagOf("tag", tag)
+	t, bad := cbinding.TagOf("tag", tag)
+	if g != nil && bad == nil && err != nil {
+		return c.Done(proc, c.RefuseCall(err, func(ctx context.Context) { _, _ = c.CreateGroup(ctx, g.Group, t) }))
 	}
-	if err != nil {
+	if err == nil {
+		err = bad
+	}
+	if err != nil { // the caller does not know who waits for it, or for what
 		return c.Done(proc, err)
 	}
 	var d *mpi.Comm
 	if g.Rank(c.World().Rank()) != mpi.Undefined { // the others have no part in it
-		d, err = c.CreateGroup(cbinding.Background, g.Group, tag)
+		d, err = c.CreateGroup(cbinding.Background, g.Group, t)
 	}
 	if err == nil {
 		err = c.NewComm(newcomm, d)
@@ -225,27 +229,28 @@ func IntercommCreate(
 	if c.IsInter() {
 		return c.Done(proc, cbinding.ArgError(abi.ErrComm, "local_comm", c.Comm, "is an intercommunicator"))
 	}
-	if localLeader < 0 || localLeader >= c.Size() {
-		return c.Done(proc, refuseInter(c, c.BadRank("local_leader", localLeader, abi.ErrRank)))
-	}
-	if err := cbinding.CommRoom("newintercomm", newcomm); err != nil {
-		return c.Done(proc, refuseInter(c, err))
-	}
-	if tag, err = cbinding.TagOf("tag", tag); err != nil {
-		return c.Done(proc, refuseInter(c, err))
-	}
 	var bridge *mpi.Comm
+	if localLeader < 0 || localLeader >= c.Size() {
+		err = c.BadRank("local_leader", localLeader, abi.ErrRank)
+	}
+	if _, e := cbinding.TagOf("tag", tag); e != nil && err == nil {
+		err = e
+	}
 	if c.Rank() == localLeader {
-		b, err := cbinding.CommOf(peerComm)
-		if err != nil {
-			return c.Done(proc, refuseInter(c, err))
+		var e error
+		if bridge, e = bridgeOf(peerComm, remoteLeader); e != nil && err == nil {
+			err = e
 		}
-		if remoteLeader < 0 || remoteLeader >= b.Peers() {
-			return c.Done(proc, refuseInter(c, b.BadRank("remote_leader", remoteLeader, abi.ErrRank)))
-		}
-		bridge = b.Comm
 	} else {
 		remoteLeader = 0
+	}
+	if e := cbinding.CommRoom("newintercomm", newcomm); e != nil && err == nil {
+		err = e
+	}
+	if err != nil {
+		return c.Done(proc, c.RefuseCall(err, func(ctx context.Context) {
+			_, _ = mpi.IntercommCreate(ctx, c.Comm, localLeader, bridge, remoteLeader, tag)
+		}))
 	}
 	d, err := mpi.IntercommCreate(cbinding.Background, c.Comm, localLeader, bridge, remoteLeader, tag)
 	if err == nil {
@@ -254,12 +259,16 @@ func IntercommCreate(
 	return c.Done(proc, err)
 }
 
-// refuseInter takes part in the making of an intercommunicator as a rank whose arguments are wrong: the others of the
-// local group get an error too. It returns err.
-func refuseInter(c *cbinding.Communicator, err error) error {
-	return c.Refuse(err, func() {
-		_, _ = mpi.IntercommCreate(cbinding.Background, c.Comm, -1, nil, 0, 0) // -1 is no leader
-	})
+// bridgeOf returns the communicator in which a leader reaches the leader of the remote group.
+func bridgeOf(peerComm abi.Handle, remoteLeader int) (*mpi.Comm, error) {
+	b, err := cbinding.CommOf(peerComm)
+	if err != nil {
+		return nil, err
+	}
+	if remoteLeader < 0 || remoteLeader >= b.Peers() {
+		return nil, b.BadRank("remote_leader", remoteLeader, abi.ErrRank)
+	}
+	return b.Comm, nil
 }
 
 // IntercommMerge is MPI_Intercomm_merge.
@@ -270,11 +279,11 @@ func IntercommMerge(comm abi.Handle, high int, newcomm uintptr) int {
 	if c == nil {
 		return cbinding.Fail(proc, err)
 	}
-	if err == nil {
-		err = cbinding.Out("newintracomm", newcomm)
-	}
 	if err != nil {
 		return c.Done(proc, err)
+	}
+	if err := cbinding.CommRoom("newintracomm", newcomm); err != nil {
+		return c.Done(proc, c.RefuseCall(err, func(ctx context.Context) { _, _ = c.IntercommMerge(ctx, high != 0) }))
 	}
 	d, err := c.IntercommMerge(cbinding.Background, high != 0)
 	if err == nil {

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -63,8 +64,9 @@ func newInter(c *cbinding.Communicator, p uintptr, d *mpi.Comm, err error) error
 }
 
 // rooted returns the communicator of a call whose arguments count at root only, and whether this is the
-// root. It checks what all ranks give.
-func rooted(comm abi.Handle, root int, newcomm uintptr) (c *cbinding.Communicator, isRoot bool, err error) {
+// root. It checks what all ranks give: if that is wrong, takePart makes the call as one that this rank refuses.
+func rooted(comm abi.Handle, root int, newcomm uintptr, takePart func(context.Context, *mpi.Comm)) (
+	c *cbinding.Communicator, isRoot bool, err error) {
 	if c, err = cbinding.CommOf(comm); err != nil {
 		return nil, false, err
 	}
@@ -72,17 +74,25 @@ func rooted(comm abi.Handle, root int, newcomm uintptr) (c *cbinding.Communicato
 		return c, false, cbinding.ArgError(abi.ErrComm, "comm", c.Comm, "is an intercommunicator")
 	}
 	if root < 0 || root >= c.Size() {
-		return c, false, c.BadRank("root", root, abi.ErrRoot)
+		err = c.BadRank("root", root, abi.ErrRoot)
+	} else {
+		err = cbinding.CommRoom("newcomm", newcomm)
 	}
-	return c, c.Rank() == root, cbinding.Out("newcomm", newcomm)
+	if err != nil {
+		err = c.RefuseCall(err, func(ctx context.Context) { takePart(ctx, c.Comm) })
+	}
+	return c, c.Rank() == root, err
 }
+
+// refuseSpawn takes part in MPI_Comm_spawn or MPI_Comm_spawn_multiple.
+func refuseSpawn(ctx context.Context, c *mpi.Comm) { _, _ = c.SpawnMultiple(ctx, nil, 0) }
 
 // CommSpawn is MPI_Comm_spawn.
 func CommSpawn(command, argv uintptr, maxprocs int, info abi.Handle, root int, comm abi.Handle,
 	intercomm, errcodes uintptr) int {
 	cbinding.NullHandle(intercomm, abi.CommNull)
 	const proc = "MPI_Comm_spawn"
-	c, isRoot, err := rooted(comm, root, intercomm)
+	c, isRoot, err := rooted(comm, root, intercomm, refuseSpawn)
 	if c == nil {
 		return cbinding.Fail(proc, err)
 	}
@@ -105,7 +115,7 @@ func CommSpawnMultiple(count int, commands, argvs, maxprocs, infos uintptr, root
 	intercomm, errcodes uintptr) int {
 	cbinding.NullHandle(intercomm, abi.CommNull)
 	const proc = "MPI_Comm_spawn_multiple"
-	c, isRoot, err := rooted(comm, root, intercomm)
+	c, isRoot, err := rooted(comm, root, intercomm, refuseSpawn)
 	if c == nil {
 		return cbinding.Fail(proc, err)
 	}
@@ -251,8 +261,8 @@ func ClosePort(port uintptr) int {
 func CommAccept(port uintptr, info abi.Handle, root int, comm abi.Handle, newcomm uintptr) int {
 	cbinding.NullHandle(newcomm, abi.CommNull)
 	return meet("MPI_Comm_accept", port, info, root, comm, newcomm,
-		func(c *mpi.Comm, name string, _ mpi.Info) (*mpi.Comm, error) {
-			return c.Accept(cbinding.Background, name, root)
+		func(ctx context.Context, c *mpi.Comm, name string, _ mpi.Info) (*mpi.Comm, error) {
+			return c.Accept(ctx, name, root)
 		})
 }
 
@@ -260,14 +270,14 @@ func CommAccept(port uintptr, info abi.Handle, root int, comm abi.Handle, newcom
 func CommConnect(port uintptr, info abi.Handle, root int, comm abi.Handle, newcomm uintptr) int {
 	cbinding.NullHandle(newcomm, abi.CommNull)
 	return meet("MPI_Comm_connect", port, info, root, comm, newcomm,
-		func(c *mpi.Comm, name string, hints mpi.Info) (*mpi.Comm, error) {
-			return c.Connect(cbinding.Background, name, root, hints)
+		func(ctx context.Context, c *mpi.Comm, name string, hints mpi.Info) (*mpi.Comm, error) {
+			return c.Connect(ctx, name, root, hints)
 		})
 }
 
 func meet(proc string, port uintptr, info abi.Handle, root int, comm abi.Handle, newcomm uintptr,
-	f func(c *mpi.Comm, name string, hints mpi.Info) (*mpi.Comm, error)) int {
-	c, isRoot, err := rooted(comm, root, newcomm)
+	f func(ctx context.Context, c *mpi.Comm, name string, hints mpi.Info) (*mpi.Comm, error)) int {
+	c, isRoot, err := rooted(comm, root, newcomm, func(ctx context.Context, c *mpi.Comm) { _, _ = f(ctx, c, "", nil) })
 	if c == nil {
 		return cbinding.Fail(proc, err)
 	}
@@ -284,7 +294,7 @@ func meet(proc string, port uintptr, info abi.Handle, root int, comm abi.Handle,
 			}
 		}
 	}
-	d, err := f(c.Comm, name, hints)
+	d, err := f(cbinding.Background, c.Comm, name, hints)
 	if bad != nil {
 		err = bad
 	}

@@ -1,6 +1,8 @@
 package process
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -215,30 +217,30 @@ func sessionFor(g *cbinding.Group) (*cbinding.Session, error) {
 }
 
 // fromGroup ends a call that makes a communicator of groups: without an object, errors go to the handler
-// that the communicator was to have.
-func fromGroup(proc string, handler abi.Handle, f func(e *cbinding.Errhandler) error) int {
+// that the communicator is to have. f makes it, unless bad is not nil: then the caller refuses the call.
+func fromGroup(proc string, handler abi.Handle, f func(o *cbinding.Object, bad error) error) int {
 	e, err := cbinding.ErrhandlerFor(cbinding.OfComm, handler)
 	if err != nil {
-		return cbinding.Fail(proc, err)
+		o := cbinding.NoObject()
+		return o.Done(proc, f(o, err))
 	}
-	o := cbinding.Object{Kind: cbinding.OfComm}
+	o := &cbinding.Object{Kind: cbinding.OfComm}
 	o.Handler.Store(e)
-	return o.Done(proc, f(e))
+	return o.Done(proc, f(o, nil))
 }
 
-// CommCreateFromGroup is MPI_Comm_create_from_group.
+// CommCreateFromGroup is MPI_Comm_create_from_group. It does not communicate: an error is local. If the group and the
+// tag are known the call counts, so that the next one of this rank is the next one of the others.
 func CommCreateFromGroup(group abi.Handle, stringtag uintptr, info, handler abi.Handle, newcomm uintptr) int {
 	cbinding.NullHandle(newcomm, abi.CommNull)
-	return fromGroup("MPI_Comm_create_from_group", handler, func(e *cbinding.Errhandler) error {
-		g, err := cbinding.GroupOf(group)
+	return fromGroup("MPI_Comm_create_from_group", handler, func(o *cbinding.Object, bad error) error {
+		g, tag, err := groupArguments(group, stringtag)
 		if err != nil {
 			return err
 		}
-		tag, hints, err := groupArguments(stringtag, info, newcomm)
-		if err != nil {
-			return err
-		}
-		if g.Size() == 0 {
+		hints, err := cbinding.HintsOf(info)
+		bad = cmp.Or(bad, err, cbinding.CommRoom("newcomm", newcomm))
+		if bad == nil && g.Size() == 0 {
 			cbinding.SetHandle(newcomm, abi.CommNull)
 			return nil
 		}
@@ -248,64 +250,72 @@ func CommCreateFromGroup(group abi.Handle, stringtag uintptr, info, handler abi.
 		}
 		c, err := s.CommFromGroup(cbinding.Background, g.Group, tag, hints)
 		if err != nil {
-			return err
+			return cmp.Or(bad, err)
 		}
-		return newSessionComm(s, newcomm, c, e)
+		if bad != nil {
+			c.Free()
+			return bad
+		}
+		return newSessionComm(s, newcomm, c, o)
 	})
 }
 
-// IntercommCreateFromGroups is MPI_Intercomm_create_from_groups. The remote group counts at the leader.
+// IntercommCreateFromGroups is MPI_Intercomm_create_from_groups. The remote group counts at the leader. An error of
+// one rank is an error on all of its group. The groups do not communicate: the other one gets its communicator.
 func IntercommCreateFromGroups(localGroup abi.Handle, localLeader int, remoteGroup abi.Handle, remoteLeader int,
 	stringtag uintptr, info, handler abi.Handle, newcomm uintptr) int {
 	cbinding.NullHandle(newcomm, abi.CommNull)
-	return fromGroup("MPI_Intercomm_create_from_groups", handler, func(e *cbinding.Errhandler) error {
-		g, err := cbinding.GroupOf(localGroup)
+	return fromGroup("MPI_Intercomm_create_from_groups", handler, func(o *cbinding.Object, bad error) error {
+		g, tag, err := groupArguments(localGroup, stringtag)
 		if err != nil {
 			return err
 		}
-		tag, hints, err := groupArguments(stringtag, info, newcomm)
-		if err != nil {
-			return err
-		}
+		hints, err := cbinding.HintsOf(info)
+		bad = cmp.Or(bad, err, cbinding.CommRoom("newintercomm", newcomm))
 		if localLeader < 0 || localLeader >= g.Size() {
-			return cbinding.MemberError("local_leader", localLeader, g)
+			bad = cmp.Or(bad, cbinding.MemberError("local_leader", localLeader, g))
 		}
 		var remote mpi.Group
 		if g.Rank(int(cbinding.State.Rank.Load())) == localLeader {
 			r, err := cbinding.GroupOf(remoteGroup)
-			if err != nil {
-				return err
+			switch {
+			case err != nil:
+				bad = cmp.Or(bad, err)
+			case remoteLeader < 0 || remoteLeader >= r.Size():
+				bad = cmp.Or(bad, cbinding.MemberError("remote_leader", remoteLeader, r))
+			default:
+				remote = r.Group
 			}
-			if remoteLeader < 0 || remoteLeader >= r.Size() {
-				return cbinding.MemberError("remote_leader", remoteLeader, r)
-			}
-			remote = r.Group
 		}
 		s, err := sessionFor(g)
 		if err != nil {
 			return err
 		}
+		if bad != nil {
+			return o.RefuseCall(bad, func(ctx context.Context) {
+				_, _ = s.IntercommFromGroups(ctx, g.Group, localLeader, remote, tag, hints)
+			})
+		}
 		c, err := s.IntercommFromGroups(cbinding.Background, g.Group, localLeader, remote, tag, hints)
 		if err != nil {
 			return err
 		}
-		return newSessionComm(s, newcomm, c, e)
+		return newSessionComm(s, newcomm, c, o)
 	})
 }
 
-func groupArguments(stringtag uintptr, info abi.Handle, newcomm uintptr) (tag string, hints mpi.Info, err error) {
-	if tag, err = cbinding.Str("stringtag", stringtag, abi.MaxStringtagLen); err != nil {
-		return "", nil, err
+// groupArguments reads the arguments that say which call of a group it is.
+func groupArguments(group abi.Handle, stringtag uintptr) (g *cbinding.Group, tag string, err error) {
+	if g, err = cbinding.GroupOf(group); err != nil {
+		return nil, "", err
 	}
-	if hints, err = cbinding.HintsOf(info); err != nil {
-		return "", nil, err
-	}
-	return tag, hints, cbinding.Out("newcomm", newcomm)
+	tag, err = cbinding.Str("stringtag", stringtag, abi.MaxStringtagLen)
+	return g, tag, err
 }
 
-// NewComm stores the handle of a communicator that was made in s.
-func newSessionComm(s *cbinding.Session, p uintptr, c *mpi.Comm, e *cbinding.Errhandler) error {
-	o := &cbinding.Communicator{Comm: c, Session: s}
-	o.Handler.Store(e)
-	return o.Publish(p)
+// newSessionComm stores the handle of a communicator that was made in s, with the error handler of o.
+func newSessionComm(s *cbinding.Session, p uintptr, c *mpi.Comm, o *cbinding.Object) error {
+	n := &cbinding.Communicator{Comm: c, Session: s}
+	n.Handler.Store(o.Handler.Load())
+	return n.Publish(p)
 }
