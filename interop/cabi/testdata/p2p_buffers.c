@@ -23,6 +23,41 @@ static void put(int k, int len)
 		out[i] = (char)(i + k + rank);
 }
 
+/* While a flush waits for a message, those behind it that have left give their room back, and the flush waits for none
+   that is sent after its call. */
+static void unfinished_flush(void)
+{
+	void *at;
+	int bytes, flag, code;
+	MPI_Request r;
+	double end;
+
+	MUST(MPI_Buffer_attach(third, sizeof third));
+	put(0, LONG / 2);
+	MUST(MPI_Bsend(out, LONG / 2, MPI_BYTE, next, 6, MPI_COMM_WORLD));
+	put(0, LONG);
+	MUST(MPI_Bsend(out, LONG, MPI_BYTE, next, 7, MPI_COMM_WORLD));
+	FAILS(MPI_ERR_BUFFER, MPI_Bsend(out, LONG, MPI_BYTE, next, 8, MPI_COMM_WORLD));
+	MUST(MPI_Buffer_iflush(&r));
+	MUST(MPI_Barrier(MPI_COMM_WORLD));
+	take(1, LONG, 7, MPI_COMM_WORLD);
+	MUST(MPI_Barrier(MPI_COMM_WORLD));
+	end = MPI_Wtime() + 10;
+	do
+		code = MPI_Bsend(out, LONG, MPI_BYTE, next, 8, MPI_COMM_WORLD);
+	while (code != MPI_SUCCESS && MPI_Wtime() < end);
+	MUST(code);
+	MUST(MPI_Test(&r, &flag, MPI_STATUS_IGNORE));
+	SAME(flag, 0);
+	MUST(MPI_Barrier(MPI_COMM_WORLD));
+	take(1, LONG / 2, 6, MPI_COMM_WORLD);
+	MUST(MPI_Wait(&r, MPI_STATUS_IGNORE));
+	MUST(MPI_Barrier(MPI_COMM_WORLD)); /* nobody has received the last one yet */
+	take(1, LONG, 8, MPI_COMM_WORLD);
+	MUST(MPI_Buffer_flush());
+	MUST(MPI_Buffer_detach(&at, &bytes));
+}
+
 int main(int argc, char **argv)
 {
 	void *at;
@@ -72,6 +107,8 @@ int main(int argc, char **argv)
 		}
 		MUST(MPI_Barrier(MPI_COMM_WORLD));
 	}
+
+	unfinished_flush();
 
 	/* A communicator's buffer counts, not the process's. */
 	MUST(MPI_Comm_dup(MPI_COMM_WORLD, &dup));

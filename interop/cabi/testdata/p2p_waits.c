@@ -220,6 +220,74 @@ static void failures(void)
 	MUST(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
 }
 
+static MPI_Request fresh;
+
+static int no_query(void *state, MPI_Status *st)
+{
+	(void)state;
+	MUST(MPI_Status_set_elements(st, MPI_INT, 0));
+	return MPI_Status_set_cancelled(st, 0);
+}
+
+/* Starts a receive while the list is completed: it may get the memory of a request that the list has freed. */
+static int start_another(void *state)
+{
+	(void)state;
+	return MPI_Irecv(&in[1], 1, MPI_INT, prev, 31, MPI_COMM_WORLD, &fresh);
+}
+
+static int no_cancel(void *state, int complete)
+{
+	(void)state, (void)complete;
+	return MPI_SUCCESS;
+}
+
+/* The same request twice in a list, which is erroneous, completes no other one. */
+static void twice(void)
+{
+	int flag, n, indices[3];
+
+	for (int how = 0; how < 4; how++) {
+		MPI_Request q[3];
+		in[0] = in[1] = -1;
+		out[0] = 10 * rank + how;
+		out[1] = out[0] + 5;
+		fresh = MPI_REQUEST_NULL;
+		MUST(MPI_Irecv(&in[0], 1, MPI_INT, prev, 30, MPI_COMM_WORLD, &q[0]));
+		q[2] = q[0];
+		MUST(MPI_Grequest_start(no_query, start_another, no_cancel, NULL, &q[1]));
+		MUST(MPI_Grequest_complete(q[1]));
+		MUST(MPI_Send(&out[0], 1, MPI_INT, next, 30, MPI_COMM_WORLD));
+		do
+			MUST(MPI_Request_get_status(q[0], &flag, MPI_STATUS_IGNORE));
+		while (!flag);
+		switch (how) {
+		case 0:
+			MUST(MPI_Waitall(3, q, sts));
+			break;
+		case 1:
+			MUST(MPI_Testall(3, q, &flag, sts));
+			SAME(flag, 1);
+			break;
+		case 2:
+			MUST(MPI_Waitsome(3, q, &n, indices, sts));
+			break;
+		default:
+			MUST(MPI_Testsome(3, q, &n, indices, sts));
+		}
+		SAME(in[0], 10 * prev + how);
+		SAME(q[0], MPI_REQUEST_NULL);
+		SAME(q[1], MPI_REQUEST_NULL);
+		CHECK(fresh != MPI_REQUEST_NULL, "the generalized request was not freed");
+		MUST(MPI_Test(&fresh, &flag, MPI_STATUS_IGNORE));
+		SAME(flag, 0);
+		MUST(MPI_Barrier(MPI_COMM_WORLD));
+		MUST(MPI_Send(&out[1], 1, MPI_INT, next, 31, MPI_COMM_WORLD));
+		MUST(MPI_Wait(&fresh, MPI_STATUS_IGNORE));
+		SAME(in[1], 10 * prev + how + 5);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	MUST(MPI_Init(&argc, &argv));
@@ -232,6 +300,7 @@ int main(int argc, char **argv)
 	looks(6);
 	persistent();
 	failures();
+	twice();
 	done();
 	return MPI_Finalize();
 }
