@@ -17,12 +17,9 @@ func WinFreeKeyval(keyval uintptr) int {
 
 // WinSetAttr is MPI_Win_set_attr.
 func WinSetAttr(win abi.Handle, keyval int, value uintptr) int {
-	const proc = "MPI_Win_set_attr"
-	w, err := winOf(win)
-	if err != nil {
-		return cbinding.Fail(proc, err)
-	}
-	return w.Done(proc, w.Attrs.SetAttr(w.Handle, cbinding.OfWinKey, keyval, value))
+	return onWindow("MPI_Win_set_attr", win, func(w *window) error {
+		return w.Attrs.SetAttr(w.Handle, cbinding.OfWinKey, keyval, value)
+	})
 }
 
 // WinGetAttr is MPI_Win_get_attr.
@@ -44,10 +41,7 @@ func WinGetAttr(win abi.Handle, keyval int, value, flag uintptr) int {
 
 // WinDeleteAttr is MPI_Win_delete_attr.
 func WinDeleteAttr(win abi.Handle, keyval int) int {
-	const proc = "MPI_Win_delete_attr"
-	w, err := winOf(win)
-	if err != nil {
-		return cbinding.Fail(proc, err)
-	}
-	return w.Done(proc, w.Attrs.DeleteAttr(w.Handle, cbinding.OfWinKey, keyval))
+	return onWindow("MPI_Win_delete_attr", win, func(w *window) error {
+		return w.Attrs.DeleteAttr(w.Handle, cbinding.OfWinKey, keyval)
+	})
 }

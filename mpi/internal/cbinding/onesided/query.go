@@ -67,11 +67,9 @@ func WinSharedQuery(win abi.Handle, rank int, size, dispUnit, baseptr uintptr, l
 // WinGetGroup is MPI_Win_get_group.
 func WinGetGroup(win abi.Handle, group uintptr) int {
 	cbinding.NullHandle(group, abi.GroupNull)
-	w, err := winOf(win)
-	if err != nil {
-		return cbinding.Fail("MPI_Win_get_group", err)
-	}
-	return w.Done("MPI_Win_get_group", cbinding.NewGroup(group, w.Group(), w.session))
+	return onWindow("MPI_Win_get_group", win, func(w *window) error {
+		return cbinding.NewGroup(group, w.Group(), w.session)
+	})
 }
 
 // WinSetInfo is MPI_Win_set_info.
@@ -91,11 +89,9 @@ func WinSetInfo(win, info abi.Handle) int {
 // WinGetInfo is MPI_Win_get_info.
 func WinGetInfo(win abi.Handle, info uintptr) int {
 	cbinding.NullHandle(info, abi.InfoNull)
-	w, err := winOf(win)
-	if err != nil {
-		return cbinding.Fail("MPI_Win_get_info", err)
-	}
-	return w.Done("MPI_Win_get_info", cbinding.NewInfoHandle(info, cbinding.NewInfo(w.Info())))
+	return onWindow("MPI_Win_get_info", win, func(w *window) error {
+		return cbinding.NewInfoHandle(info, cbinding.NewInfo(w.Info()))
+	})
 }
 
 // WinSetName is MPI_Win_set_name.

@@ -28,27 +28,33 @@ func assertOf(assert, allowed int) (a mpi.Assert, err error) {
 	return a, nil
 }
 
-// WinFence is MPI_Win_fence.
-func WinFence(assert int, win abi.Handle) int {
-	const proc = "MPI_Win_fence"
+// onWindow makes a call on a window: it looks the handle up, and gives the error of f to the window's error handler.
+func onWindow(proc string, win abi.Handle, f func(w *window) error) int {
 	w, err := winOf(win)
 	if err != nil {
 		return cbinding.Fail(proc, err)
 	}
-	a, err := assertOf(assert, abi.ModeNostore|abi.ModeNoput|abi.ModeNoprecede|abi.ModeNosucceed)
-	if err == nil {
-		err = w.epoch.fence()
-	}
-	if err != nil {
-		return w.Done(proc, err)
-	}
-	err = w.Fence(cbinding.Background, a)
-	if a&mpi.AssertNoSucceed != 0 {
-		w.epoch.set(noAccess)
-	} else {
-		w.epoch.set(fenced)
-	}
-	return w.Done(proc, err)
+	return w.Done(proc, f(w))
+}
+
+// WinFence is MPI_Win_fence.
+func WinFence(assert int, win abi.Handle) int {
+	return onWindow("MPI_Win_fence", win, func(w *window) error {
+		a, err := assertOf(assert, abi.ModeNostore|abi.ModeNoput|abi.ModeNoprecede|abi.ModeNosucceed)
+		if err == nil {
+			err = w.epoch.fence()
+		}
+		if err != nil {
+			return err
+		}
+		err = w.Fence(cbinding.Background, a)
+		if a&mpi.AssertNoSucceed != 0 {
+			w.epoch.set(noAccess)
+		} else {
+			w.epoch.set(fenced)
+		}
+		return err
+	})
 }
 
 // members returns the ranks of a group in the window.
@@ -74,214 +80,207 @@ func (w *window) members(h abi.Handle) ([]int, error) {
 // WinPost is MPI_Win_post.
 func WinPost(group abi.Handle, assert int, win abi.Handle) int {
 	const proc = "MPI_Win_post"
-	w, err := winOf(win)
-	if err != nil {
-		return cbinding.Fail(proc, err)
-	}
-	ranks, err := w.members(group)
-	var a mpi.Assert
-	if err == nil {
-		a, err = assertOf(assert, abi.ModeNocheck|abi.ModeNostore|abi.ModeNoput)
-	}
-	if err == nil {
-		err = w.epoch.post(proc, true)
-	}
-	if err == nil {
+	return onWindow(proc, win, func(w *window) error {
+		ranks, err := w.members(group)
+		if err != nil {
+			return err
+		}
+		a, err := assertOf(assert, abi.ModeNocheck|abi.ModeNostore|abi.ModeNoput)
+		if err != nil {
+			return err
+		}
+		if err = w.epoch.post(proc, true); err != nil {
+			return err
+		}
 		if err = w.PostAssert(a, ranks...); err == nil {
 			w.epoch.setPosted(true)
 		}
-	}
-	return w.Done(proc, err)
+		return err
+	})
 }
 
 // WinStart is MPI_Win_start.
 func WinStart(group abi.Handle, assert int, win abi.Handle) int {
 	const proc = "MPI_Win_start"
-	w, err := winOf(win)
-	if err != nil {
-		return cbinding.Fail(proc, err)
-	}
-	ranks, err := w.members(group)
-	var a mpi.Assert
+	return onWindow(proc, win, func(w *window) error {
+		ranks, err := w.members(group)
+		if err != nil {
+			return err
+		}
+		a, err := assertOf(assert, abi.ModeNocheck)
+		if err != nil {
+			return err
+		}
+		targets := make(map[int]bool, len(ranks))
+		for _, r := range ranks {
+			targets[r] = true
+		}
+		return w.begin(proc, startedOn, targets, func() error { return w.StartAssert(cbinding.Background, a, ranks...) })
+	})
+}
+
+// begin begins an access epoch by a call that waits: if that fails there is none.
+func (w *window) begin(proc string, a accessEpoch, targets map[int]bool, wait func() error) error {
+	err := w.epoch.begin(proc, a, targets)
 	if err == nil {
-		a, err = assertOf(assert, abi.ModeNocheck)
-	}
-	targets := make(map[int]bool, len(ranks))
-	for _, r := range ranks {
-		targets[r] = true
-	}
-	if err == nil {
-		err = w.epoch.begin(proc, startedOn, targets)
-	}
-	if err == nil {
-		if err = w.StartAssert(cbinding.Background, a, ranks...); err != nil {
+		if err = wait(); err != nil {
 			w.epoch.set(noAccess)
 		}
 	}
-	return w.Done(proc, err)
+	return err
+}
+
+// end ends an access epoch by a call that waits: it ends in any case.
+func (w *window) end(proc string, a accessEpoch, wait func() error) error {
+	err := w.epoch.end(proc, a)
+	if err == nil {
+		err = wait()
+		w.epoch.set(noAccess)
+	}
+	return err
 }
 
 // WinComplete is MPI_Win_complete.
 func WinComplete(win abi.Handle) int {
 	const proc = "MPI_Win_complete"
-	w, err := winOf(win)
-	if err != nil {
-		return cbinding.Fail(proc, err)
+	return onWindow(proc, win, func(w *window) error {
+		return w.end(proc, startedOn, func() error { return w.Complete(cbinding.Background) })
+	})
+}
+
+// exposed ends the exposure if wait says that it has ended.
+func (w *window) exposed(proc string, wait func() (bool, error)) (done bool, err error) {
+	if err = w.epoch.post(proc, false); err != nil {
+		return false, err
 	}
-	if err = w.epoch.end(proc, startedOn); err == nil {
-		err = w.Complete(cbinding.Background)
-		w.epoch.set(noAccess)
+	if done, err = wait(); err == nil && done {
+		w.epoch.setPosted(false)
 	}
-	return w.Done(proc, err)
+	return done, err
 }
 
 // WinWait is MPI_Win_wait.
 func WinWait(win abi.Handle) int {
 	const proc = "MPI_Win_wait"
-	w, err := winOf(win)
-	if err != nil {
-		return cbinding.Fail(proc, err)
-	}
-	if err = w.epoch.post(proc, false); err == nil {
-		if err = w.Wait(cbinding.Background); err == nil {
-			w.epoch.setPosted(false)
-		}
-	}
-	return w.Done(proc, err)
+	return onWindow(proc, win, func(w *window) error {
+		_, err := w.exposed(proc, func() (bool, error) { return true, w.Wait(cbinding.Background) })
+		return err
+	})
 }
 
 // WinTest is MPI_Win_test.
 func WinTest(win abi.Handle, flag uintptr) int {
 	const proc = "MPI_Win_test"
-	w, err := winOf(win)
-	if err != nil {
-		return cbinding.Fail(proc, err)
-	}
-	if err = cbinding.Out("flag", flag); err == nil {
-		err = w.epoch.post(proc, false)
-	}
-	if err == nil {
-		var done bool
-		if done, err = w.Test(); err == nil {
-			if done {
-				w.epoch.setPosted(false)
-			}
+	return onWindow(proc, win, func(w *window) error {
+		if err := cbinding.Out("flag", flag); err != nil {
+			return err
+		}
+		done, err := w.exposed(proc, w.Test)
+		if err == nil {
 			err = cbinding.SetFlag(flag, done)
 		}
+		return err
+	})
+}
+
+// lockMode translates the type of a lock.
+func lockMode(lockType int) (mpi.LockMode, error) {
+	switch lockType {
+	case abi.LockExclusive:
+		return mpi.LockExclusive, nil
+	case abi.LockShared:
+		return mpi.LockShared, nil
 	}
-	return w.Done(proc, err)
+	return 0, cbinding.ArgError(abi.ErrLocktype, "lock_type", lockType,
+		"is neither MPI_LOCK_SHARED nor MPI_LOCK_EXCLUSIVE")
 }
 
 // WinLock is MPI_Win_lock.
 func WinLock(lockType, rank, assert int, win abi.Handle) int {
-	const proc = "MPI_Win_lock"
-	w, err := winOf(win)
-	if err != nil {
-		return cbinding.Fail(proc, err)
-	}
-	target, err := w.target("rank", rank)
-	mode := mpi.LockShared
-	switch {
-	case err != nil:
-	case lockType == abi.LockExclusive:
-		mode = mpi.LockExclusive
-	case lockType != abi.LockShared:
-		err = cbinding.ArgError(abi.ErrLocktype, "lock_type", lockType, "is neither MPI_LOCK_SHARED nor MPI_LOCK_EXCLUSIVE")
-	}
-	var a mpi.Assert
-	if err == nil {
-		a, err = assertOf(assert, abi.ModeNocheck)
-	}
-	if err == nil {
-		err = w.epoch.lock(rank)
-	}
-	if err == nil && target != mpi.ProcNull {
+	return onWindow("MPI_Win_lock", win, func(w *window) error {
+		target, err := w.target("rank", rank)
+		if err != nil {
+			return err
+		}
+		mode, err := lockMode(lockType)
+		if err != nil {
+			return err
+		}
+		a, err := assertOf(assert, abi.ModeNocheck)
+		if err != nil {
+			return err
+		}
+		if err = w.epoch.lock(rank); err != nil || target == mpi.ProcNull {
+			return err
+		}
 		if err = w.Lock(cbinding.Background, mode, target, a); err != nil {
 			w.epoch.unlock(rank)
 		}
-	}
-	return w.Done(proc, err)
+		return err
+	})
 }
 
 // WinUnlock is MPI_Win_unlock.
 func WinUnlock(rank int, win abi.Handle) int {
-	const proc = "MPI_Win_unlock"
-	w, err := winOf(win)
-	if err != nil {
-		return cbinding.Fail(proc, err)
-	}
-	target, err := w.target("rank", rank)
-	if err == nil {
-		err = w.epoch.locked(rank)
-	}
-	if err == nil {
+	return onWindow("MPI_Win_unlock", win, func(w *window) error {
+		target, err := w.target("rank", rank)
+		if err == nil {
+			err = w.epoch.locked(rank)
+		}
+		if err != nil {
+			return err
+		}
 		if target != mpi.ProcNull {
 			err = w.Unlock(cbinding.Background, target)
 		}
 		w.epoch.unlock(rank)
-	}
-	return w.Done(proc, err)
+		return err
+	})
 }
 
 // WinLockAll is MPI_Win_lock_all.
 func WinLockAll(assert int, win abi.Handle) int {
 	const proc = "MPI_Win_lock_all"
-	w, err := winOf(win)
-	if err != nil {
-		return cbinding.Fail(proc, err)
-	}
-	a, err := assertOf(assert, abi.ModeNocheck)
-	if err == nil {
-		err = w.epoch.begin(proc, lockedAll, nil)
-	}
-	if err == nil {
-		if err = w.LockAll(cbinding.Background, a); err != nil {
-			w.epoch.set(noAccess)
+	return onWindow(proc, win, func(w *window) error {
+		a, err := assertOf(assert, abi.ModeNocheck)
+		if err != nil {
+			return err
 		}
-	}
-	return w.Done(proc, err)
+		return w.begin(proc, lockedAll, nil, func() error { return w.LockAll(cbinding.Background, a) })
+	})
 }
 
 // WinUnlockAll is MPI_Win_unlock_all.
 func WinUnlockAll(win abi.Handle) int {
 	const proc = "MPI_Win_unlock_all"
-	w, err := winOf(win)
-	if err != nil {
-		return cbinding.Fail(proc, err)
-	}
-	if err = w.epoch.end(proc, lockedAll); err == nil {
-		err = w.UnlockAll(cbinding.Background)
-		w.epoch.set(noAccess)
-	}
-	return w.Done(proc, err)
+	return onWindow(proc, win, func(w *window) error {
+		return w.end(proc, lockedAll, func() error { return w.UnlockAll(cbinding.Background) })
+	})
 }
 
 // flush completes operations on a target in a passive epoch.
 func flush(proc string, rank int, win abi.Handle, f func(w *mpi.Window, target int) error) int {
-	w, err := winOf(win)
-	if err != nil {
-		return cbinding.Fail(proc, err)
-	}
-	target, err := w.target("rank", rank)
-	if err == nil {
-		err = w.epoch.passive(proc, rank)
-	}
-	if err == nil && target != mpi.ProcNull {
-		err = f(w.Window, target)
-	}
-	return w.Done(proc, err)
+	return onWindow(proc, win, func(w *window) error {
+		target, err := w.target("rank", rank)
+		if err == nil {
+			err = w.epoch.passive(proc, rank)
+		}
+		if err == nil && target != mpi.ProcNull {
+			err = f(w.Window, target)
+		}
+		return err
+	})
 }
 
 // flushAll completes operations on all targets in a passive epoch.
 func flushAll(proc string, win abi.Handle, f func(w *mpi.Window) error) int {
-	w, err := winOf(win)
-	if err != nil {
-		return cbinding.Fail(proc, err)
-	}
-	if err = w.epoch.passiveAny(proc); err == nil {
-		err = f(w.Window)
-	}
-	return w.Done(proc, err)
+	return onWindow(proc, win, func(w *window) error {
+		err := w.epoch.passiveAny(proc)
+		if err == nil {
+			err = f(w.Window)
+		}
+		return err
+	})
 }
 
 // WinFlush is MPI_Win_flush.
@@ -311,10 +310,8 @@ func WinFlushLocalAll(win abi.Handle) int {
 
 // WinSync is MPI_Win_sync. Weft takes it outside of epochs, too.
 func WinSync(win abi.Handle) int {
-	w, err := winOf(win)
-	if err != nil {
-		return cbinding.Fail("MPI_Win_sync", err)
-	}
-	w.Sync()
-	return 0
+	return onWindow("MPI_Win_sync", win, func(w *window) error {
+		w.Sync()
+		return nil
+	})
 }
