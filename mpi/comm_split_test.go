@@ -169,6 +169,9 @@ func TestSplitHosts(t *testing.T) {
 		if d, err = c.SplitShared(ctx, 0); err != nil || d.Size() != want {
 			return fmt.Errorf("shared: %v, %w", d, err)
 		}
+		if _, err := WinAllocateShared[int](ctx, c, 1); !errors.Is(err, ErrWindow) || ErrorClass(err) != ClassRMAShared {
+			return fmt.Errorf("a shared window of several hosts: class %v, %w", ErrorClass(err), err)
+		}
 		return nil
 	}, withHosts(hosts))
 	if err != nil {

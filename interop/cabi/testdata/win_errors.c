@@ -87,6 +87,14 @@ static void arguments(MPI_Win win)
 	FAILS(MPI_ERR_RMA_SYNC, MPI_Win_free(&w));
 	CHECK(w == win, "the handle has changed");
 	MUST(MPI_Win_unlock_all(win));
+	MUST(MPI_Win_get_group(win, &none));
+	MUST(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+	FAILS(MPI_ERR_RMA_SYNC, MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+	FAILS(MPI_ERR_RMA_SYNC, MPI_Win_lock_all(0, win));
+	FAILS(MPI_ERR_RMA_SYNC, MPI_Win_start(none, 0, win));
+	FAILS(MPI_ERR_RMA_SYNC, MPI_Win_fence(0, win));
+	MUST(MPI_Win_unlock(0, win));
+	MUST(MPI_Group_free(&none));
 	MUST(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
 	MUST(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
 }
