@@ -121,6 +121,8 @@ func WinAllocate[T Element](ctx context.Context, c *Comm, n int, opts ...WinOpti
 	bytes, ok := datatype.Mul(n, datatype.SizeOf[T]())
 	if o.bad = datatype.CheckElement[T](); o.bad == nil && (n < 0 || !ok || bytes > MaxShared) {
 		o.bad = fmt.Errorf("%w: window of %d elements", ErrCount, n)
+	} else if o.bad == nil && !rma.Room(bytes) {
+		o.bad = rma.NoMemory(bytes)
 	}
 	if err != nil || o.bad != nil {
 		return winCreate(ctx, c, []T(nil), nil, o) // returns the error, on all ranks

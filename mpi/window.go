@@ -58,8 +58,10 @@ func WindowAllocate(ctx context.Context, c *Comm, n, unit int, opts ...WinOption
 	h, err := readWinHints(o.info)
 	switch {
 	case err != nil: // newWindow returns the error, on all ranks
-	case n < 0 || n > MaxShared:
+	case n < 0:
 		o.bad = fmt.Errorf("%w: window of %d bytes", ErrCount, n)
+	case n > MaxShared || !rma.Room(n):
+		o.bad = rma.NoMemory(n)
 	default:
 		align := max(h.align, windowAlign)
 		if !o.messages {

@@ -1,10 +1,17 @@
 package rma
 
 import (
+	"fmt"
 	"unsafe"
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
+
+// NoMemory is the error of a window that needs n bytes of memory, which is too much.
+func NoMemory(n int) error {
+	return mpierr.WithClass(mpierr.ClassNoMem, fmt.Errorf("%w: window of %d bytes is more memory than there is", mpierr.ErrCount, n))
+}
 
 // AlignedBytes returns n new bytes that begin at a multiple of align and of 8.
 func AlignedBytes(n, align int) []byte {

@@ -85,8 +85,10 @@ func (s *Shared) Drop() error { return s.drop() }
 // one rank it fails on all. own belongs to the call.
 func Share(ctx context.Context, own Comm, n, elem int, gaps bool) (*Shared, error) {
 	bytes, ok := datatype.Mul(n, elem)
-	if n < 0 || !ok || bytes > MaxShared {
+	if n < 0 {
 		bytes = -1
+	} else if !ok || bytes > MaxShared {
+		bytes = MaxShared + 1 // is refused below, on all ranks
 	}
 	host := own.Host()
 	unit := 1
@@ -105,8 +107,11 @@ func Share(ctx context.Context, own Comm, n, elem int, gaps bool) (*Shared, erro
 	total, here := 0, true
 	for rank, k := range sizes {
 		here = here && k[2] == thisProcess
-		if k[0] < 0 || total > MaxShared-k[0] {
+		if k[0] < 0 {
 			return nil, fmt.Errorf("%w: %d elements on rank %d", mpierr.ErrCount, n, rank)
+		}
+		if total > MaxShared-k[0] {
+			return nil, NoMemory(total + k[0])
 		}
 		if k[1] != host {
 			return nil, notShared("the ranks are on several hosts")
