@@ -20,7 +20,7 @@ func TestRandomItems(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/eager=%d", transport, eager), func(t *testing.T) {
 				local(t, 2, func(ctx context.Context, c *Comm) error {
 					rng := rand.New(rand.NewPCG(seed, uint64(eager))) // the same choices on both sides
-					for i := range 40 {
+					for i := range 20 {
 						if err := sendRandomItems(ctx, c, rng); err != nil {
 							return fmt.Errorf("message %d: %w", i, err)
 						}
