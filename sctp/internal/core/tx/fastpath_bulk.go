@@ -38,7 +38,7 @@ func (q *Queue) BulkSource(now clock.Time) *outMsg {
 	switch {
 	case m == nil || m.sent == 0 || (q.interleave || m.segmented.size != 0) && q.ready != 1:
 		return nil
-	case m.segmented.size != 0 && m.sent != m.at, m.segmented.size == 0 && m.sent < int64(m.hdrLen), m.hasRuns():
+	case m.segmented.size != 0 && m.sent != m.at, m.segmented.size == 0 && m.sent < int64(m.hdrLen):
 		return nil
 	}
 	return m
@@ -104,10 +104,12 @@ func (s *Scoreboard) AppendBulk(b []byte, now clock.Time, path int, m *outMsg, x
 	t, fsn, off := s.next, m.fsn, m.sent
 	var lead, body []byte // what goes in front of the parts of the body, and these
 	h := 0
-	if many {
+	inRuns := m.hasRuns()
+	switch {
+	case many:
 		h = int(m.hdrLen)
 		lead, body = m.segmented.headers[int(i)*h:], m.body[int(i)*(n-h):]
-	} else {
+	case !inRuns:
 		body = m.body[off-int64(m.hdrLen)-m.gone:]
 	}
 	front, part := len(head)+h, n-h
@@ -135,13 +137,18 @@ func (s *Scoreboard) AppendBulk(b []byte, now clock.Time, path int, m *outMsg, x
 			copy(pkt[len(head):front], lead)
 			lead = lead[h:]
 		}
-		if x.Sum {
+		switch {
+		case inRuns:
+			c := m.fillRuns(pkt, front, off-int64(m.hdrLen), x.Sum)
+			binary.LittleEndian.PutUint32(pkt[checksumAt:], c)
+		case x.Sum:
 			c := wire.CopyChecksum(wire.UpdateChecksum(0, pkt[:front]), pkt[front:], body[:part])
 			binary.LittleEndian.PutUint32(pkt[checksumAt:], c)
-		} else {
+			body = body[part:]
+		default:
 			copy(pkt[front:], body[:part])
+			body = body[part:]
 		}
-		body = body[part:]
 		rec.off, rec.fsn, rec.next = off, fsn, t+1
 		*s.rec(t) = rec
 		f.set.Add(t)

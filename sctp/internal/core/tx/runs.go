@@ -1,5 +1,7 @@
 package tx
 
+import "github.com/weftstack/weft/sctp/wire"
+
 // SetRuns makes the data of m the bytes of runs one after another, in place of Body (gather send:
 // RFC 6458, Section 9.12, sctp_sendv with several buffers). Runs may be empty. Both the table and
 // the bytes are referenced as Body is, until Owner is released.
@@ -85,4 +87,34 @@ func (m *outMsg) appendRuns(b []byte, off int64, n int, g *gather) []byte {
 		p.i++
 		part = list[p.i]
 	}
+}
+
+// fillRuns fills a packet from at on with the bytes of the body from offset off. It returns the
+// checksum of the packet, or 0 if sum is false. Short runs are summed together after their copy,
+// long ones with it.
+func (m *outMsg) fillRuns(pkt []byte, at int, off int64, sum bool) (c uint32) {
+	p, list, summed := m.runs.at(off), m.runs.list, 0
+	i, begin := p.i, p.begin
+	part := list[i][off-begin:]
+	for {
+		if k := min(len(pkt)-at, len(part)); sum && k >= minDeferCopy {
+			c = wire.UpdateChecksum(c, pkt[summed:at])
+			c = wire.CopyChecksum(c, pkt[at:at+k], part[:k])
+			at += k
+			summed = at
+		} else {
+			at += copy(pkt[at:], part)
+		}
+		if at == len(pkt) {
+			break
+		}
+		begin += int64(len(list[i]))
+		i++
+		part = list[i]
+	}
+	p.i, p.begin = i, begin
+	if sum {
+		c = wire.UpdateChecksum(c, pkt[summed:])
+	}
+	return c
 }
