@@ -139,7 +139,8 @@ func (j *Job) missing() []string {
 	count := make(map[string]int)
 	all := j.Engine.Expected()
 	slices.SortFunc(all, func(a, b p2p.Expected) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Slot, b.Slot), cmp.Compare(j.commOf(a.Owner), j.commOf(b.Owner)),
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Slot, b.Slot),
+			cmp.Compare(j.commOf(a.Owner), j.commOf(b.Owner)),
 			cmp.Compare(a.Peer, b.Peer), cmp.Compare(a.Tag, b.Tag), cmp.Compare(a.Room, b.Room))
 	})
 	var lines []string
