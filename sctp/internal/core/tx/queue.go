@@ -92,10 +92,10 @@ type Queue struct {
 	route      route          // of the packet being built, if there are any
 	key        route          // of that packet; 0 is the active one
 	keyUse     map[uint16]int // messages not acknowledged or abandoned that name a key
-	keyFreed   bool           // the last one that named some key was
 	opened     int            // streams with an open message
 	waits      int            // of them begun ones without a piece to send
-	stalled    bool           // DATA: there is one, and nothing may be sent before its next piece
+	keyFreed   bool           // the last message that named some key was acknowledged or abandoned
+	stalled    bool           // DATA: one of those begun waits, and nothing may be sent before its next piece
 	arrivals   uint64
 	free       *outMsg
 	nfree      int
