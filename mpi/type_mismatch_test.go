@@ -130,7 +130,7 @@ func mismatchedMessages(ctx context.Context, c *Comm, n int, posted bool) error 
 		if _, err := Waitall(ctx, s, r, q, b, p); err != nil {
 			return fmt.Errorf("sends of another type than their receives: %w", err)
 		}
-		if _, err := Sendrecv(ctx, c, x, 1, 5, x, 1, 5); err != nil {
+		if _, err := Sendrecv(ctx, c, x, 1, 5, slices.Clone(x), 1, 5); err != nil {
 			return err
 		}
 		// []byte and messages without elements match anything.
