@@ -308,7 +308,8 @@ func TestWinMappedOfTheDead(t *testing.T) {
 	sharing(t)
 	out, errs := runJob(t, "mapped victim", 3, "WEFT_TRANSPORT=hybrid")
 	for _, r := range []int{0, 2} {
-		if errs[r] != nil || out[r] != "survived\n" {
+		// On a busy machine it may say meanwhile that the other one does not answer.
+		if errs[r] != nil || !strings.HasPrefix(out[r], "survived\n") {
 			t.Errorf("rank %d: %v, %q", r, errs[r], out[r])
 		}
 	}
