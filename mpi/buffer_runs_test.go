@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"testing"
 	"unsafe"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // TestRandomItems sends items of random datatypes, nested, with negative lower bounds and with blocks from a byte to some
@@ -15,12 +17,16 @@ import (
 func TestRandomItems(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
+	rounds := 20
+	if testenv.Race {
+		rounds = 4
+	}
 	for _, transport := range []string{TransportSCTP, TransportTCP, hybridShared, TransportInproc} {
 		for _, eager := range []int{0, 20_000, 1 << 20} {
 			t.Run(fmt.Sprintf("%s/eager=%d", transport, eager), func(t *testing.T) {
 				local(t, 2, func(ctx context.Context, c *Comm) error {
 					rng := rand.New(rand.NewPCG(seed, uint64(eager))) // the same choices on both sides
-					for i := range 20 {
+					for i := range rounds {
 						if err := sendRandomItems(ctx, c, rng); err != nil {
 							return fmt.Errorf("message %d: %w", i, err)
 						}
