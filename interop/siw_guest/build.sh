@@ -35,11 +35,17 @@ unpack() {
   (cd "$work/debs" && rm -f ./*.deb && apt-get download -qq "$@" && for deb in ./*.deb; do dpkg -x "$deb" "$into"; done)
 }
 
+# tool NAME prints NAME=VERSION if the archive has that version, else NAME: while an update comes in, the tools of the
+# same series have a newer revision than the kernel and its headers.
+tool() {
+  if apt-cache madison "$1" | awk '{ print $3 }' | grep -qxF "$version"; then echo "$1=$version"; else echo "$1"; fi
+}
+
 made=$cache/siw-$version
 if [ ! -e "$made/siw.ko" ]; then
   tree=$work/tree
-  unpack "$tree" "linux-headers-$release=$version" "linux-headers-$abi-common=$version" "linux-kbuild-$series=$version" \
-    "linux-compiler-gcc-12-x86=$version" "linux-source-$series=$version"
+  unpack "$tree" "linux-headers-$release=$version" "linux-headers-$abi-common=$version" "$(tool "linux-kbuild-$series")" \
+    "$(tool linux-compiler-gcc-12-x86)" "linux-source-$series=$version"
   sed -i "s#/usr/src#$tree/usr/src#" "$tree/usr/src/linux-headers-$release/Makefile"
   tar -xJf "$tree/usr/src/linux-source-$series.tar.xz" -C "$work" "linux-source-$series/drivers/infiniband/sw/siw"
   mkdir -p "$work/made"
