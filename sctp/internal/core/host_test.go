@@ -49,9 +49,10 @@ type gotMsg struct {
 type ledger struct{ ordered, unordered [][]byte }
 
 type body struct {
-	h   *host
-	err error
-	n   int
+	h    *host
+	data []byte
+	err  error
+	n    int
 }
 
 func (b *body) Released(err error) { b.n++; b.err = err }
@@ -283,11 +284,11 @@ func (h *host) send(sid uint16, n int) *body { return h.sendMsg(&tx.Message{SID:
 
 func (h *host) sendMsg(m *tx.Message, n int) *body {
 	h.p.t.Helper()
-	b := &body{h: h}
 	data := make([]byte, n)
 	for i := range data {
 		data[i] = byte(h.p.rng.Uint32())
 	}
+	b := &body{h: h, data: data}
 	if m.Body, m.Owner, m.Force = data, b, true; n%7 == 0 {
 		m.SetRuns(cutIn(data, 1+n%700))
 	}

@@ -19,11 +19,7 @@ func TestPartialReliabilityOverLossyPath(t *testing.T) {
 		p := newPair(quiet{t}, uint64(seed), cfg)
 		p.net.loss, p.net.reorder, p.net.dup = 250, 100, 50
 		p.connect()
-		type sentMsg struct {
-			data []byte
-			own  *body
-		}
-		var sent [4][]sentMsg
+		var sent [4][]*body
 		for range 120 {
 			sid := p.rng.IntN(4)
 			m := &tx.Message{SID: uint16(sid), Unordered: sid == 3}
@@ -32,8 +28,7 @@ func TestPartialReliabilityOverLossyPath(t *testing.T) {
 			} else {
 				m.LimitRtx, m.MaxRtx = true, uint32(p.rng.IntN(2))
 			}
-			own := p.a.sendMsg(m, 1+p.rng.IntN(5000))
-			sent[sid] = append(sent[sid], sentMsg{m.Body, own})
+			sent[sid] = append(sent[sid], p.a.sendMsg(m, 1+p.rng.IntN(5000)))
 			p.advance(time.Duration(p.rng.IntN(20)) * time.Millisecond)
 		}
 		p.drive()
@@ -45,8 +40,8 @@ func TestPartialReliabilityOverLossyPath(t *testing.T) {
 			got := append(in.ordered, in.unordered...)
 			k := 0
 			for _, m := range list {
-				if m.own.n != 1 || m.own.err != nil && m.own.err != tx.ErrAbandoned {
-					t.Fatalf("seed %d: released %d times: %v", seed, m.own.n, m.own.err)
+				if m.n != 1 || m.err != nil && m.err != tx.ErrAbandoned {
+					t.Fatalf("seed %d: released %d times: %v", seed, m.n, m.err)
 				}
 				found := false
 				if sid == 3 {
@@ -57,7 +52,7 @@ func TestPartialReliabilityOverLossyPath(t *testing.T) {
 					found = true
 					k++
 				}
-				if m.own.err != nil {
+				if m.err != nil {
 					lost++
 				} else if !found {
 					t.Fatalf("seed %d: a message of stream %d was acknowledged and did not arrive", seed, sid)
