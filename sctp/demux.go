@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/tagtable"
 )
 
 // Dynamic SCTP ports (RFC 6335, Section 6).
@@ -25,7 +26,7 @@ type peerKeys struct{ confirmed, claimed []peerKey }
 // demux finds the association or endpoint that a packet is for.
 type demux struct {
 	mu     sync.RWMutex
-	tags   tagTable
+	tags   tagtable.Table[Association]
 	peers  map[peerKey]*Association   // by confirmed addresses
 	claims map[peerKey][]*Association // by addresses that peers only say are theirs
 	ports  map[uint16]*Endpoint
@@ -41,7 +42,7 @@ func (d *demux) init() {
 
 func (d *demux) byTag(tag uint32) *Association {
 	d.mu.RLock()
-	a := d.tags.get(tag)
+	a := d.tags.Get(tag)
 	d.mu.RUnlock()
 	return a
 }
@@ -90,7 +91,7 @@ func (d *demux) endpoint(port uint16) *Endpoint {
 	return e
 }
 
-func (d *demux) len() int { return d.tags.len() }
+func (d *demux) len() int { return d.tags.Len() }
 
 func (d *demux) isClosed() bool {
 	d.mu.RLock()
@@ -143,7 +144,7 @@ func (d *demux) removeEndpoint(e *Endpoint) {
 func (d *demux) full(limit int) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	return d.tags.len() >= limit
+	return d.tags.Len() >= limit
 }
 
 // add makes an association known by its tag and its peer's addresses. If another association
@@ -154,7 +155,7 @@ func (d *demux) add(a *Association, tag uint32, keys peerKeys, limit int) (*Asso
 	switch {
 	case d.closed:
 		return nil, ErrClosed
-	case d.tags.get(tag) != nil:
+	case d.tags.Get(tag) != nil:
 		return nil, ErrExists
 	}
 	for _, k := range keys.confirmed {
@@ -162,10 +163,10 @@ func (d *demux) add(a *Association, tag uint32, keys peerKeys, limit int) (*Asso
 			return d.peers[k], ErrExists
 		}
 	}
-	if d.tags.len() >= limit { // not before: a peer that opens at the same time must not be refused
+	if d.tags.Len() >= limit { // not before: a peer that opens at the same time must not be refused
 		return nil, ErrLimit
 	}
-	d.tags.put(tag, a)
+	d.putTag(tag, a)
 	d.put(a, keys)
 	a.tag.Store(tag)
 	return nil, nil
@@ -208,13 +209,13 @@ func (d *demux) take(a *Association) {
 func (d *demux) update(a *Association, tag uint32, keys peerKeys) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.tags.get(a.tag.Load()) != a {
+	if d.tags.Get(a.tag.Load()) != a {
 		return // it has ended
 	}
-	if old := a.tag.Load(); old != tag && d.tags.get(tag) == nil {
-		d.tags.remove(old)
+	if old := a.tag.Load(); old != tag && d.tags.Get(tag) == nil {
+		d.removeTag(old)
 		d.gone.add(old, a.cookiesUntil())
-		d.tags.put(tag, a)
+		d.putTag(tag, a)
 		a.tag.Store(tag)
 	}
 	d.take(a)
@@ -224,8 +225,8 @@ func (d *demux) update(a *Association, tag uint32, keys peerKeys) {
 func (d *demux) remove(a *Association) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if tag := a.tag.Load(); d.tags.get(tag) == a {
-		d.tags.remove(tag)
+	if tag := a.tag.Load(); d.tags.Get(tag) == a {
+		d.removeTag(tag)
 		d.gone.add(tag, a.cookiesUntil())
 	}
 	d.take(a)
@@ -235,9 +236,9 @@ func (d *demux) remove(a *Association) {
 func (d *demux) associations(e *Endpoint) (list []*Association) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	for _, s := range d.tags.slots {
-		if s.a != nil && s.a.ep == e {
-			list = append(list, s.a)
+	for a := range d.tags.All() {
+		if a.ep == e {
+			list = append(list, a)
 		}
 	}
 	return list

@@ -2,7 +2,6 @@ package sctp
 
 import (
 	"encoding/binary"
-	"sync"
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core"
@@ -10,65 +9,10 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// Replies to packets of unknown origin are limited, so that a transport is of
-// no use as an amplifier or for scanning: each may be three times as long as
-// what caused it, UDP payload counted.
-const (
-	replyFactor = 3
-	// ootbRate bounds the ABORTs and SHUTDOWN COMPLETEs per second that answer packets
-	// out of the blue, whether or not anybody listens at their port: all that belongs to
-	// no association and is not of a handshake with a listener.
-	ootbRate  = 1000
-	ootbBurst = 100
-)
-
 // listenGrace is how long after its sockets were opened a transport does not answer INITs
 // to ports on which nothing listens: Listen may be about to be called, and the peer tries
 // again after a second. It is refused then if nothing listens still.
 const listenGrace = clock.Time(2 * time.Second)
-
-// bucket is a token bucket.
-type bucket struct {
-	level, rate, burst float64
-	at                 clock.Time
-}
-
-func (b *bucket) take(now clock.Time, n float64) bool {
-	if b.at == 0 {
-		b.level = b.burst
-	} else {
-		b.level = min(b.level+b.rate*float64(now-b.at)/1e9, b.burst)
-	}
-	b.at = now
-	if b.level < n {
-		return false
-	}
-	b.level -= n
-	return true
-}
-
-// replyLimit decides about replies to packets that belong to no association.
-type replyLimit struct {
-	mu      sync.Mutex
-	packets bucket
-}
-
-// allow reports whether a reply of so many bytes may answer a packet.
-// handshake tells that a listener answers an INIT or a COOKIE ECHO.
-func (r *replyLimit) allow(now clock.Time, packet, reply int, handshake bool) bool {
-	if reply > replyFactor*packet {
-		return false
-	}
-	if handshake {
-		return true
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.packets.rate == 0 {
-		r.packets = bucket{rate: ootbRate, burst: ootbBurst}
-	}
-	return r.packets.take(now, 1)
-}
 
 // reflected reports whether packet d says that it has the tag of its receiver's peer: an
 // ABORT or SHUTDOWN COMPLETE with the T bit (RFC 9260, Section 8.5.1, B and C).
@@ -139,7 +83,7 @@ func (s *socket) outOfTheBlue(now clock.Time) (existing *Association, made touch
 		if r.OOTB {
 			t.count.ootb.Add(1)
 		}
-		if t.replies.allow(now, len(d), len(r.Reply), !r.OOTB) {
+		if t.replies.Allow(now, len(d), len(r.Reply), !r.OOTB) {
 			b := batchBufs.Get().(*batchBuf)
 			b.tx = core.Transmit{Tuple: s.pkt.Tuple, SegSize: len(r.Reply), Segs: 1}
 			t.send(r.Reply, b)

@@ -63,8 +63,22 @@ func (s *socket) prefetchBatch(n int) {
 	}
 }
 
+// putTag adds an association under a tag that none has. d.mu is locked.
+func (d *demux) putTag(tag uint32, a *Association) {
+	if d.tags.Put(tag, a); d.tags.Len() == manyAssociations {
+		transportsWithMany.Add(1)
+	}
+}
+
+// removeTag takes out the association with a tag, if there is one. d.mu is locked.
+func (d *demux) removeTag(tag uint32) {
+	if d.tags.Remove(tag) && d.tags.Len() == manyAssociations-1 {
+		transportsWithMany.Add(-1)
+	}
+}
+
 // prefetches reports whether there are enough associations to prefetch their state.
-func (d *demux) prefetches() bool { return d.tags.len() >= manyAssociations }
+func (d *demux) prefetches() bool { return d.tags.Len() >= manyAssociations }
 
 // prefetch prefetches the associations that have the tags: first all slots of the table, then
 // the associations, so that their memory accesses overlap.
@@ -72,10 +86,10 @@ func (d *demux) prefetch(tags []uint32) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	for _, tag := range tags {
-		d.tags.prefetch(tag)
+		d.tags.Prefetch(tag)
 	}
 	for _, tag := range tags {
-		if a := d.tags.get(tag); a != nil {
+		if a := d.tags.Get(tag); a != nil {
 			a.prefetch(false)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/cookie"
 	"github.com/weftstack/weft/sctp/internal/core/pmtu"
+	"github.com/weftstack/weft/sctp/internal/replylimit"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/internal/timerqueue"
 	"github.com/weftstack/weft/sctp/internal/udpio"
@@ -34,7 +35,7 @@ type Transport struct {
 	demux   demux
 	timers  timerqueue.Queue[Association]
 	memory  memoryBudget
-	replies replyLimit
+	replies replylimit.Limit
 	readers sync.WaitGroup
 
 	suppression suppression

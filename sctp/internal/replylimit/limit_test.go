@@ -1,4 +1,4 @@
-package sctp
+package replylimit
 
 import (
 	"testing"
@@ -7,26 +7,26 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
-func TestReplyLimits(t *testing.T) {
-	var r replyLimit
+func TestLimit(t *testing.T) {
+	var r Limit
 	now := clock.Time(time.Second)
 	for i := range 100_000 {
-		if !r.allow(now, 100, 300, true) {
+		if !r.Allow(now, 100, 300, true) {
 			t.Fatalf("answer %d of three times the length was refused", i)
 		}
 	}
-	if r.allow(now, 100, 301, true) {
+	if r.Allow(now, 100, 301, true) {
 		t.Error("an answer to an INIT of more than three times its length")
 	}
 	n := 0
-	for r.allow(now, 100, 100, false) {
+	for r.Allow(now, 100, 100, false) {
 		n++
 	}
-	if n != ootbBurst {
-		t.Errorf("%d answers to OOTB packets at once, want %d", n, ootbBurst)
+	if n != burst {
+		t.Errorf("%d answers to OOTB packets at once, want %d", n, burst)
 	}
 	now += clock.Time(time.Hour)
-	if r.allow(now, 100, 301, false) {
+	if r.Allow(now, 100, 301, false) {
 		t.Error("an answer to an OOTB packet of more than three times its length")
 	}
 }
