@@ -26,6 +26,7 @@ type output struct {
 
 var outputs = []output{
 	{"mpi/internal/abi/constants.go", constants},
+	{"mpi/internal/abi/tool_constants.go", toolConstants},
 	{"mpi/libmpi_abi/include/mpi.h", mpiHeader},
 	{"mpi/internal/cbinding/procedures_test.go", procedures},
 }
