@@ -254,8 +254,9 @@ func (x leaders) refuse(ctx context.Context, why error) error {
 	return why
 }
 
-// refuseCreate is refuse of a group whose members may not agree on the leader: rank 0 says who it is. A leader with
-// arguments that are bad may not know the other one, or the tag.
+// refuseCreate is refuse for a call whose arguments may differ between the members of the group. Rank 0 broadcasts
+// its leader, and a member with another one only returns why. A leader whose arguments are bad does not know the
+// other leader, or the tag, so it tells nobody.
 func (x leaders) refuseCreate(ctx context.Context, why, bad error) error {
 	said, err := leaders{local: x.local}.spread(ctx, binary.BigEndian.AppendUint64(nil, uint64(x.leader)))
 	if err != nil || len(said) != 8 || int(binary.BigEndian.Uint64(said)) != x.leader || bad != nil {

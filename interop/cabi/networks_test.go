@@ -8,9 +8,9 @@ import (
 	"github.com/weftstack/weft/internal/testenv"
 )
 
-// TestConservationOverNetworks runs the program that does everything at once, and closes its books, over emulated
-// networks: one that loses, reorders, doubles and corrupts packets; two of which one goes down in the middle; and
-// sites one of whose gateways is killed.
+// TestConservationOverNetworks runs conserve.c, which calls all kinds of communication at once and checks at the
+// end that nothing was lost or is left, over three emulated networks. The first loses, reorders, duplicates and
+// corrupts packets. In the second one of two paths is cut. In the third a gateway between two sites is killed.
 func TestConservationOverNetworks(t *testing.T) {
 	testenv.Networks(t)
 	weft := filepath.Join(prefix(t), "bin", "weft")

@@ -10,8 +10,8 @@ import (
 	"github.com/weftstack/weft/internal/cli"
 )
 
-// A job ends at the limit of -timeout or, without that, of MPIEXEC_TIMEOUT, with a status of its own and a
-// message that says whose limit it was.
+// A job ends at the limit of -timeout or, without that, of MPIEXEC_TIMEOUT, with status 124 and a message that
+// names the option or the variable.
 func TestRunEndsAtItsTimeLimit(t *testing.T) {
 	for _, tt := range []struct {
 		name, variable string

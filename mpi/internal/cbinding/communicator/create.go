@@ -145,7 +145,7 @@ func CommCreateGroup(comm, group abi.Handle, tag int, newcomm uintptr) int {
 	if err == nil {
 		err = bad
 	}
-	if err != nil { // the caller does not know who waits for it, or for what
+	if err != nil { // without a group and a tag the other members cannot be told
 		return c.Done(proc, err)
 	}
 	var d *mpi.Comm
