@@ -68,7 +68,7 @@ func runFlags(o *runOptions) *flag.FlagSet {
 	fs.BoolVar(&o.version, "version", false, "print the version")
 	fs.BoolVar(&o.verbose, "v", false, "report the start and the exit status of every process")
 	fs.StringVar(&o.hosts, "hosts", "", "run the ranks on other hosts: `NAME:SLOTS,…`")
-	fs.StringVar(&o.hostFile, "hostfile", "", "like -hosts, from a `file` with lines NAME slots=N")
+	fs.StringVar(&o.hostFile, "hostfile", "", "like -hosts, from a `file` with lines NAME slots=N max_slots=M")
 	fs.StringVar(&o.rsh, "rsh", defaultRSH, "remote shell: a `command` that gets a host name and a shell script as its last arguments")
 	fs.StringVar(&o.sites, "sites", os.Getenv(sites.EnvFile), "sites `file`: which hosts or ranks form a site, and which gateways carry messages between sites (default: $"+sites.EnvFile+")")
 	fs.StringVar(&o.class, "job-class", "", "class of the job in the sites file: a `name`")

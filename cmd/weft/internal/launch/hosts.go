@@ -24,6 +24,7 @@ import (
 type host struct {
 	name  string
 	slots int // ranks it takes
+	most  int // ranks it takes with -oversubscribe; 0: any number
 }
 
 // defaultRSH starts commands on other hosts, without asking for passwords.
@@ -67,8 +68,33 @@ func parseHost(item string) (host, error) {
 	return h, nil
 }
 
-// readHostFile reads a file with a host a line, as "name", "name:slots" or
-// "name slots=N"; # begins a comment.
+// parseHostLine reads a host of a file: "name", "name:slots" or "name slots=N max_slots=M".
+func parseHostLine(fields []string) (host, error) {
+	h, err := parseHost(fields[0])
+	for _, f := range fields[1:] {
+		if err != nil {
+			return h, err
+		}
+		key, text, _ := strings.Cut(f, "=")
+		to := &h.slots
+		switch key {
+		case "slots":
+		case "max_slots", "max-slots":
+			to = &h.most
+		default:
+			return h, fmt.Errorf("host %q: %q: want NAME slots=N max_slots=M", h.name, f)
+		}
+		if *to, err = strconv.Atoi(text); err != nil || *to < 1 || *to > MaxRanks {
+			return h, fmt.Errorf("host %q: %s: want 1 to %d slots", h.name, f, MaxRanks)
+		}
+	}
+	if err == nil && h.most > 0 && h.most < h.slots {
+		err = fmt.Errorf("host %q: %d slots, but at most %d", h.name, h.slots, h.most)
+	}
+	return h, err
+}
+
+// readHostFile reads a file with a host a line; # begins a comment.
 func readHostFile(name string) ([]host, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -83,15 +109,7 @@ func readHostFile(name string) ([]host, error) {
 		if len(fields) == 0 {
 			continue
 		}
-		item := fields[0]
-		if len(fields) > 1 {
-			slots, ok := strings.CutPrefix(fields[1], "slots=")
-			if !ok || len(fields) > 2 {
-				return nil, fmt.Errorf("%s:%d: want NAME slots=N", name, n)
-			}
-			item += ":" + slots
-		}
-		h, err := parseHost(item)
+		h, err := parseHostLine(fields)
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", name, n, err)
 		}
@@ -151,8 +169,15 @@ func newSpread(hosts []host, n int, rsh, dir string, how placement) (*spread, er
 		return nil, fmt.Errorf("%d slots: want 1 to %d ranks", n, MaxRanks)
 	}
 	used := make([]int, len(hosts))
-	for rank := range n {
-		h := order[rank%len(order)]
+	for i, full := 0, 0; len(s.place) < n; i++ {
+		h := order[i%len(order)]
+		if m := hosts[h].most; m > 0 && used[h] == m {
+			if full++; full == len(order) {
+				return nil, fmt.Errorf("%d ranks do not fit on hosts with %d slots at most", n, len(s.place))
+			}
+			continue
+		}
+		full = 0
 		s.place, s.local = append(s.place, h), append(s.local, used[h])
 		used[h]++
 	}

@@ -18,10 +18,10 @@ import (
 
 func TestParseHosts(t *testing.T) {
 	for in, want := range map[string][]host{
-		"a":                 {{"a", 1}},
-		"a:3,b.example:2,c": {{"a", 3}, {"b.example", 2}, {"c", 1}},
-		"[fe80::1]:4,::1":   {{"fe80::1", 4}, {"::1", 1}},
-		"user@h:2":          {{"user@h", 2}},
+		"a":                 {{"a", 1, 0}},
+		"a:3,b.example:2,c": {{"a", 3, 0}, {"b.example", 2, 0}, {"c", 1, 0}},
+		"[fe80::1]:4,::1":   {{"fe80::1", 4, 0}, {"::1", 1, 0}},
+		"user@h:2":          {{"user@h", 2, 0}},
 	} {
 		if got, err := parseHosts(in); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %v, %v; want %v", in, got, err, want)
@@ -37,12 +37,13 @@ func TestParseHosts(t *testing.T) {
 func TestReadHostFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "hosts")
 	write := func(s string) { os.WriteFile(name, []byte(s), 0o666) }
-	write("# comment\na slots=2\n\n  b:3 # more\nc\n")
+	write("# comment\na slots=2\n\n  b:3 # more\nc\nd slots=2 max_slots=4\ne max-slots=1\n")
 	got, err := readHostFile(name)
-	if want := []host{{"a", 2}, {"b", 3}, {"c", 1}}; err != nil || !reflect.DeepEqual(got, want) {
+	if want := []host{{"a", 2, 0}, {"b", 3, 0}, {"c", 1, 0}, {"d", 2, 4}, {"e", 1, 1}}; err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
-	for _, s := range []string{"", "# none\n", "a slots=0\n", "a cores=2\n", "a slots=2 x\n", "-a\n", strings.Repeat("h\n", maxJobHosts+1)} {
+	for _, s := range []string{"", "# none\n", "a slots=0\n", "a cores=2\n", "a slots=2 x\n", "a slots=x\n", "a slots=3 max_slots=2\n",
+		"a max_slots=0\n", "-a\n", "-a slots=2\n", strings.Repeat("h\n", maxJobHosts+1)} {
 		write(s)
 		if got, err := readHostFile(name); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%.20q: %v, %v", s, got, err)
@@ -126,7 +127,7 @@ func TestRunOnHostsFails(t *testing.T) {
 // standard input.
 func TestRemoteShellArgumentsHoldNoSecret(t *testing.T) {
 	t.Setenv(pmi.EnvNames, "127.0.0.1:1/the-secret")
-	s, err := newSpread([]host{{"far", 1}}, 0, "sh", "", placement{})
+	s, err := newSpread([]host{{"far", 1, 0}}, 0, "sh", "", placement{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -319,7 +319,7 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, err
 	}
 	aborted := j.aborted
 	finished := ctx.Done()
-	interrupted, asked := false, false
+	ending, asked := false, false
 	well := 0       // ranks that ended well
 	var lost *ended // the first that the others did without
 	poll := time.NewTicker(suspectPoll)
@@ -387,10 +387,12 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, err
 				j.blocked()
 				continue
 			}
-			if interrupted && sig == os.Interrupt {
-				sig = os.Kill
+			if sig == os.Interrupt || sig == process.TermSignal {
+				if ending {
+					sig = os.Kill // the first one did not help
+				}
+				ending = true
 			}
-			interrupted = interrupted || sig == os.Interrupt
 			j.signalAll(sig)
 		}
 	}

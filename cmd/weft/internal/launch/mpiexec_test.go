@@ -149,7 +149,7 @@ func TestOptionsAreDocumented(t *testing.T) {
 var update = flag.Bool("update", false, "write the table of options of docs/mpiexec.md")
 
 func TestMapping(t *testing.T) {
-	hosts := []host{{"a", 2}, {"b", 1}, {"c", 3}}
+	hosts := []host{{"a", 2, 0}, {"b", 1, 0}, {"c", 3, 4}}
 	for _, tt := range []struct {
 		n    int
 		how  placement
@@ -161,6 +161,7 @@ func TestMapping(t *testing.T) {
 		{0, placement{perHost: 2}, []int{0, 0, 1, 1, 2, 2}},
 		{3, placement{perHost: 2}, []int{0, 0, 1}},
 		{8, placement{over: true}, []int{0, 0, 1, 2, 2, 2, 0, 0}},
+		{12, placement{over: true}, []int{0, 0, 1, 2, 2, 2, 0, 0, 1, 2, 0, 0}},
 		{4, placement{perHost: 1, byNode: true, over: true}, []int{0, 1, 2, 0}},
 	} {
 		s, err := newSpread(hosts, tt.n, "sh", "", tt.how)
@@ -172,6 +173,9 @@ func TestMapping(t *testing.T) {
 		if _, err := newSpread(hosts, n, "sh", "", how); err == nil || !strings.Contains(err.Error(), "-oversubscribe") {
 			t.Errorf("%d ranks %+v: %v", n, how, err)
 		}
+	}
+	if _, err := newSpread([]host{{"a", 2, 3}, {"b", 1, 1}}, 5, "sh", "", placement{over: true}); err == nil || !strings.Contains(err.Error(), "4 slots at most") {
+		t.Errorf("5 ranks on hosts that take 4: %v", err)
 	}
 	for by, want := range map[string]runOptions{
 		"slot": {mapBy: "slot"}, "core": {mapBy: "slot"}, "node:OVERSUBSCRIBE": {mapBy: "node", over: true},

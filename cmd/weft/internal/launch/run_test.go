@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/cmd/weft/internal/clitest"
+	"github.com/weftstack/weft/cmd/weft/internal/process"
 	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/pmi"
 )
@@ -111,6 +113,9 @@ func rank(args []string) int {
 			time.Sleep(time.Minute)
 		}
 		fmt.Println("told", <-told)
+	case "stubborn":
+		signal.Ignore(os.Interrupt, process.TermSignal)
+		fallthrough
 	case "sleep":
 		fmt.Println("asleep")
 		time.Sleep(time.Minute)

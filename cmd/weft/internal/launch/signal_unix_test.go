@@ -14,30 +14,50 @@ import (
 	"github.com/weftstack/weft/cmd/weft/internal/clitest"
 )
 
+// Signals are passed on to the ranks. The second one that asks them to end kills them, whichever of the two it is.
 func TestRunPassesSignalsOn(t *testing.T) {
-	cmd := clitest.Command(t, "run", "-n", "2", os.Args[0], "sleep")
-	var errs strings.Builder
-	cmd.Stderr = &errs
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
-	for range 2 {
-		if !lines.Scan() {
-			t.Fatal("the ranks did not start")
-		}
-	}
-	cmd.Process.Signal(syscall.SIGINT)
-	cmd.Wait()
-	if got, want := cmd.ProcessState.ExitCode(), 128+int(syscall.SIGINT); got != want {
-		t.Errorf("status = %d, want %d; said %q", got, want, errs.String())
-	}
-	if !strings.Contains(errs.String(), "was killed by signal") {
-		t.Errorf("message %q does not say how the rank ended", errs.String())
+	for _, tt := range []struct {
+		what    string
+		signals []syscall.Signal
+		by      syscall.Signal // the ranks are killed by it
+	}{
+		{"sleep", []syscall.Signal{syscall.SIGINT}, syscall.SIGINT},
+		{"sleep", []syscall.Signal{syscall.SIGTERM}, syscall.SIGTERM},
+		{"stubborn", []syscall.Signal{syscall.SIGINT, syscall.SIGINT}, syscall.SIGKILL},
+		{"stubborn", []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM}, syscall.SIGKILL},
+		{"stubborn", []syscall.Signal{syscall.SIGTERM, syscall.SIGINT}, syscall.SIGKILL},
+	} {
+		t.Run(fmt.Sprint(tt.what, tt.signals), func(t *testing.T) {
+			cmd := clitest.Command(t, "run", "-n", "2", os.Args[0], tt.what)
+			var errs strings.Builder
+			cmd.Stderr = &errs
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewScanner(out)
+			for range 2 {
+				if !lines.Scan() {
+					t.Fatal("the ranks did not start")
+				}
+			}
+			for i, sig := range tt.signals {
+				if i > 0 {
+					time.Sleep(200 * time.Millisecond) // two that are pending are one
+				}
+				cmd.Process.Signal(sig)
+			}
+			cmd.Wait()
+			if got, want := cmd.ProcessState.ExitCode(), 128+int(tt.by); got != want {
+				t.Errorf("status = %d, want %d; said %q", got, want, errs.String())
+			}
+			if !strings.Contains(errs.String(), "was killed by signal") {
+				t.Errorf("message %q does not say how the rank ended", errs.String())
+			}
+		})
 	}
 }
 
