@@ -1,6 +1,7 @@
 package cbinding
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -15,7 +16,7 @@ import (
 
 // inC returns the text of an error of a call for a program in C.
 func inC(proc string, err error) string {
-	text := strings.TrimPrefix(err.Error(), "mpi: ")
+	text := strings.ReplaceAll(strings.TrimPrefix(err.Error(), "mpi: "), ": mpi: ", ": ")
 	// Package mpi names the collective, as the procedure does.
 	text = strings.TrimSuffix(text, fmt.Sprintf(" (in %s)", strings.ToLower(strings.TrimPrefix(proc, "MPI_"))))
 	switch {
@@ -33,6 +34,8 @@ func inC(proc string, err error) string {
 			}
 			return s
 		})
+	case errors.Is(err, mpi.ErrMode):
+		text = goFileMode.ReplaceAllStringFunc(text, func(s string) string { return cmp.Or(fileModes[s], s) })
 	case errors.Is(err, mpi.ErrBuffer):
 		text = strings.Replace(text, ": nil, with ", ": NULL, with ", 1)
 	}
@@ -61,6 +64,16 @@ var elementNames = map[string]string{
 	"uint8": "MPI_UINT8_T", "uint16": "MPI_UNSIGNED_SHORT", "uint32": "MPI_UNSIGNED", "uint64": "MPI_UINT64_T",
 	"float32": "MPI_FLOAT", "float64": "MPI_DOUBLE", "complex64": "MPI_C_FLOAT_COMPLEX",
 	"complex128": "MPI_C_DOUBLE_COMPLEX", "bool": "MPI_C_BOOL",
+}
+
+// goFileMode matches access modes of files as package mpi has them.
+var goFileMode = regexp.MustCompile(`\bFile[A-Z][A-Za-z]+\b`)
+
+// fileModes are those of C.
+var fileModes = map[string]string{
+	"FileRead": "MPI_MODE_RDONLY", "FileWrite": "MPI_MODE_WRONLY", "FileReadWrite": "MPI_MODE_RDWR",
+	"FileCreate": "MPI_MODE_CREATE", "FileExclusive": "MPI_MODE_EXCL", "FileAppend": "MPI_MODE_APPEND",
+	"FileSequential": "MPI_MODE_SEQUENTIAL", "FileUnique": "MPI_MODE_UNIQUE_OPEN", "FileDeleteOnClose": "MPI_MODE_DELETE_ON_CLOSE",
 }
 
 // className returns the name of an error class, MPI_ERR_RANK, or the text of a code of the program.

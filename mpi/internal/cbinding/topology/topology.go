@@ -1,8 +1,6 @@
 package topology
 
 import (
-	"fmt"
-
 	"github.com/weftstack/weft/mpi"
 	"github.com/weftstack/weft/mpi/internal/abi"
 	"github.com/weftstack/weft/mpi/internal/cbinding"
@@ -18,7 +16,7 @@ func topologyOf[T mpi.Topology](proc string, comm abi.Handle, name string) (*cbi
 	}
 	t, ok := c.Topology().(T)
 	if !ok {
-		err := cbinding.ArgError(abi.ErrTopology, "comm", fmt.Sprintf("%#x", uint(c.Handle)), "has no topology of kind "+name)
+		err := cbinding.ArgError(abi.ErrTopology, "comm", c.Comm, "has no topology of kind "+name)
 		return nil, none, c.Done(proc, err)
 	}
 	return c, t, abi.Success
@@ -36,7 +34,7 @@ func graphOf(proc string, comm abi.Handle, full bool) (*cbinding.Communicator, *
 	}
 	c, g, code := topologyOf[*mpi.Graph](proc, comm, name)
 	if c != nil && g.Full() != full {
-		err := cbinding.ArgError(abi.ErrTopology, "comm", fmt.Sprintf("%#x", uint(c.Handle)), "has no topology of kind "+name)
+		err := cbinding.ArgError(abi.ErrTopology, "comm", c.Comm, "has no topology of kind "+name)
 		return nil, nil, c.Done(proc, err)
 	}
 	return c, g, code
