@@ -71,10 +71,10 @@ func (e *Engine) withdrawn(p *Peer, v *envelope.Header) error {
 	freed := v.Flags&envelope.FlagFreed != 0
 	if r.Context != nil || !asked && !freed {
 		err := fmt.Errorf("%w: request %d is no send to be cancelled", mpierr.ErrProtocol, id)
-		r.Fail(err)
+		r.abandon(err)
 		return err
 	}
-	if r.Buf != nil || r.Gaps.Type != nil {
+	if r.announced {
 		p.Announced.Add(-1)
 	}
 	r.dropped = mpierr.ErrCanceled // seen by whoever books the last event

@@ -199,10 +199,7 @@ func (e *Engine) begin(f *Parser, body []byte) (taken int, err error) {
 			(*l).OnDoorbell()
 		}
 	case envelope.SyncAck:
-		r := e.IDs.remove(v.ID, p)
-		if r != nil {
-			r.eventAfterReads()
-		}
+		return 0, e.onSyncAck(p, v.ID)
 	case envelope.SendFailed:
 		e.revoked(p, v)
 	case envelope.Cancel:

@@ -66,8 +66,9 @@ type Request struct {
 	Sent    *Context        // context that it was sent in
 	Offered transport.Offer // set while the peer may read Buf; owned by the goroutine that removes id from Engine.IDs
 
+	announced bool  // the message is an RTS; set before the id
 	canceling bool  // the receiver was asked to forget the message; guarded by mu
-	dropped   error // why the receiver dropped the message without receiving it
+	dropped   error // why nothing is to come of the message any more
 }
 
 var requestPool = sync.Pool{New: func() any { return new(Request) }}
@@ -101,7 +102,7 @@ func (r *Request) Clear() bool {
 		return false
 	}
 	r.Engine, r.Context, r.Buf, r.Peer, r.id, r.Length = nil, nil, nil, nil, 0, 0
-	r.Sent, r.anySource, r.Internal, r.Standing, r.canceling = nil, false, false, false, false
+	r.Sent, r.anySource, r.Internal, r.Standing, r.canceling, r.announced = nil, false, false, false, false, false
 	r.quit, r.probed = nil, false
 	if r.failed.Load() { // fail was called after r was done
 		r.failed.Store(false)
@@ -174,6 +175,17 @@ func (r *Request) Fail(err error) {
 		return
 	}
 	r.Complete(err)
+}
+
+// abandon ends r, whose id was removed, with err. A synchronous send that was not announced ends when the link no
+// longer reads its buffer.
+func (r *Request) abandon(err error) {
+	if r.Context != nil || r.Sent == nil || r.announced {
+		r.Fail(err)
+		return
+	}
+	r.dropped = err // seen by whoever books the last event
+	r.Event(nil)    // in place of the answer of the receiver
 }
 
 // AddWaiter has complete signal w. It reports false if r is already done.

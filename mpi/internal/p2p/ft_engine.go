@@ -122,12 +122,8 @@ func (e *Engine) InterruptSends(of func(*Context) bool, err error) {
 		}
 		r.Fail(err)
 	}
-	for _, r := range others { // a late answer finds the request done
-		if r.Context != nil {
-			r.Fail(err)
-		} else {
-			r.Complete(err)
-		}
+	for _, r := range others {
+		r.abandon(err)
 	}
 }
 
@@ -139,8 +135,8 @@ type withdrawal struct {
 	id uint64
 }
 
-// interrupt returns the requests of the contexts for which of reports true. Sends that wait for a
-// CTS lose their ids.
+// interrupt returns the requests of the contexts for which of reports true: the sends that wait for a
+// CTS, and others. Sends lose their ids.
 func (t *idTable) interrupt(of func(*Context) bool) (withdrawn []withdrawal, others []*Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -150,8 +146,9 @@ func (t *idTable) interrupt(of func(*Context) bool) (withdrawn []withdrawal, oth
 		case r == nil:
 		case r.Context != nil && of(r.Context):
 			others = append(others, r)
-		case r.Context == nil && r.Sent != nil && of(r.Sent) && r.Buf == nil && r.Gaps.Type == nil:
+		case r.Context == nil && r.Sent != nil && of(r.Sent) && !r.announced:
 			others = append(others, r)
+			t.clear(uint32(i))
 		case r.Context == nil && r.Sent != nil && of(r.Sent):
 			withdrawn = append(withdrawn, withdrawal{r, uint64(t.slots[i].gen)<<32 | uint64(i+1)})
 			t.clear(uint32(i))

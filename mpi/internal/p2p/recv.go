@@ -246,7 +246,7 @@ func (e *Engine) peerDown(p *Peer, err error) {
 		if r.Context != nil {
 			unmatched = append(unmatched, r)
 		} else {
-			r.Fail(err)
+			r.abandon(err)
 		}
 	}
 	var failed []*Request
@@ -332,7 +332,7 @@ func (e *Engine) closeAll(err error) {
 	e.Mu.Unlock()
 	for _, p := range e.AllPeers() {
 		for _, r := range e.IDs.removeAll(p) {
-			r.Fail(err)
+			r.abandon(err)
 		}
 	}
 	e.Mu.Lock()

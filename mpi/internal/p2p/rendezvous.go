@@ -85,7 +85,7 @@ func (e *Engine) Written(p *Peer, id uint64) {
 	case r.Context != nil && (r.RevokeKey() || r.failed.Load()):
 		r.received()
 	default:
-		r.Fail(fmt.Errorf("%w: rank %d wrote to request %d unasked", mpierr.ErrProtocol, p.Rank, id))
+		r.abandon(fmt.Errorf("%w: rank %d wrote to request %d unasked", mpierr.ErrProtocol, p.Rank, id))
 	}
 	p.control(0, &envelope.Header{Kind: envelope.WriteFIN, ID: id})
 }
@@ -162,7 +162,7 @@ func (e *Engine) onReadFIN(p *Peer, id uint64) error {
 	}
 	if r.Context != nil || r.Offered == nil {
 		err := fmt.Errorf("%w: rank %d read request %d unasked", mpierr.ErrProtocol, p.Rank, id)
-		r.Fail(err)
+		r.abandon(err)
 		return err
 	}
 	p.Announced.Add(-1)

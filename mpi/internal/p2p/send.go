@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/weftstack/weft/internal/bufpool"
 	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/envelope"
 	"github.com/weftstack/weft/mpi/internal/mpierr"
@@ -143,7 +144,7 @@ func (c *Comm) startSend(
 	case n > p.eager(hints) || p.Credit.Load() < price || r.Gaps.Type != nil && t == nil: // the hints may have changed
 		p.Announced.Add(1)
 		v.Kind = envelope.RTS
-		r.Buf = b
+		r.Buf, r.announced = b, true
 		switch hints.Rendezvous {
 		case RendezvousWrite:
 			r.pack()
@@ -165,31 +166,44 @@ func (c *Comm) startSend(
 		waits = 1
 	default:
 		p.Credit.Add(-price)
-		if waits > 0 {
+		var own *bufpool.Buffer
+		if t != nil {
+			r.Gaps = datatype.Buffer{} // of an announced send
+		} else if r.packed != nil && len(b) > maxPrompt {
+			own = r.takePacked()
+		}
+		// From Add on others may end r: what they look at is set before, and the end of this call is an event.
+		begun := waits > 0
+		if begun {
+			waits++
+		}
+		r.pending.Store(waits)
+		if begun {
 			r.id = e.IDs.Add(r, p)
 			v.ID = r.id
 		}
 		hdr := v.Encode(&r.hdr)
-		r.pending.Store(waits)
 		err = transport.ErrFull
 		if t != nil {
 			waits++
-			r.pending.Store(waits)
-			r.Gaps = datatype.Buffer{} // of an announced send
+			r.pending.Add(1)
 			err = t.sendBy(r.stream, hdr)
 			t = nil
 		} else if now, ok := p.Link.(transport.PromptLink); ok && (sole || !p.Coalesces) && len(b) <= maxPrompt {
 			err = now.SendNow(r.stream, hdr, b)
 			sent = err == nil
-		} else if r.packed != nil && len(b) > maxPrompt {
-			err = p.Link.Send(r.stream, hdr, b, r.takePacked())
+		} else if own != nil {
+			err = p.Link.Send(r.stream, hdr, b, own)
 		} else if len(b) <= p.Link.CopyLimit(blocks) {
 			err = p.Link.Send(r.stream, hdr, b, nil)
 		}
 		if errors.Is(err, transport.ErrFull) {
 			waits++
-			r.pending.Store(waits)
+			r.pending.Add(1)
 			err = p.Link.Send(r.stream, hdr, b, (*sendOwner)(r))
+		}
+		if begun && err == nil {
+			r.Event(nil)
 		}
 	}
 	if err == nil {
@@ -251,6 +265,21 @@ func (r *Request) Event(err error) {
 	}
 }
 
+// onSyncAck ends the synchronous send that p has matched.
+func (e *Engine) onSyncAck(p *Peer, id uint64) error {
+	r := e.IDs.remove(id, p)
+	if r == nil {
+		return nil // it has ended for another reason
+	}
+	if r.Context != nil || r.announced {
+		err := fmt.Errorf("%w: rank %d has matched request %d, which is no synchronous send", mpierr.ErrProtocol, p.Rank, id)
+		r.abandon(err)
+		return err
+	}
+	r.Event(nil)
+	return nil
+}
+
 // sendBody answers a CTS: it sends or writes the body that the receiver has asked for.
 func (e *Engine) sendBody(p *Peer, v *envelope.Header) error {
 	r := e.IDs.remove(v.ID, p)
@@ -264,10 +293,12 @@ func (e *Engine) sendBody(p *Peer, v *envelope.Header) error {
 		}
 		return nil
 	}
-	p.Announced.Add(-1)
-	if r.Context != nil || v.Length > uint64(r.Room()) {
+	if r.announced {
+		p.Announced.Add(-1)
+	}
+	if r.Context != nil || !r.announced || v.Length > uint64(r.Room()) {
 		err := fmt.Errorf("%w: body of %d bytes asked for", mpierr.ErrProtocol, v.Length)
-		r.Fail(err)
+		r.abandon(err)
 		return err
 	}
 	if r.Offered != nil { // the receiver could not read all of it
