@@ -1,10 +1,12 @@
 package mpi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 )
 
 // interTransports are those that tests of intercommunicators run on.
@@ -230,4 +232,52 @@ func TestIntercommErrors(t *testing.T) {
 	if !errors.Is(err, ErrRank) {
 		t.Errorf("send to a rank of the own group only = %v", err)
 	}
+}
+
+// Calls that make communicators of an intercommunicator fail in a group of which a member has died, although the other
+// group has given up.
+func TestIntercommBreaksWithItsOwnGroup(t *testing.T) {
+	checkFT(t, 4, func(ctx context.Context, w *World) error {
+		c := w.Comm()
+		ic, err := evenOdd(ctx, c)
+		if err != nil {
+			return err
+		}
+		var one [1]byte
+		if w.Rank() != 2 {
+			if err := Send(ctx, c, one[:], 2, 0); err != nil {
+				return err
+			}
+		}
+		switch w.Rank() {
+		case 0: // in the group of the dead one
+			if _, err := Recv(ctx, c, one[:], 1, 0); err != nil {
+				return err
+			}
+		case 2: // once all have the intercommunicator
+			for _, r := range []int{0, 1, 3} {
+				if _, err := Recv(ctx, c, one[:], r, 0); err != nil {
+					return err
+				}
+			}
+			return errDies
+		default:
+			for len(ic.Failed()) == 0 && ctx.Err() == nil {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		for name, f := range map[string]func() (*Comm, error){
+			"Create":         func() (*Comm, error) { return ic.Create(ctx, ic.Group()) },
+			"IntercommMerge": func() (*Comm, error) { return ic.IntercommMerge(ctx, false) },
+			"Split":          func() (*Comm, error) { return ic.Split(ctx, 0, 0) },
+		} {
+			if _, err := f(); !errors.Is(err, ErrProcFailed) {
+				return fmt.Errorf("%s: %w", name, cmp.Or(err, errors.New("no error")))
+			}
+		}
+		if w.Rank() == 1 {
+			return Send(ctx, c, one[:], 0, 0)
+		}
+		return nil
+	})
 }

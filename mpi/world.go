@@ -88,11 +88,11 @@ func (w *World) openComm(c *Comm, to []int32, info Info) *Comm {
 	for i, r := range to {
 		peers[i] = w.eng.Peer(r)
 	}
+	if c.local != nil {
+		c.comm.Local, c.coll.Local = c.local.comm.Peers, &c.local.coll
+	}
 	c.comm.Init(w.eng, peers, c, c.forget)
 	c.coll.P2P, c.coll.Pick = &c.comm, c.pickAlgorithm
-	if c.local != nil {
-		c.coll.Local = &c.local.coll
-	}
 	c.readHints()
 	c.comm.CheckMembers()
 	w.job.FT.Adopt(ftComm{c})

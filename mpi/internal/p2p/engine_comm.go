@@ -45,6 +45,7 @@ type Comm struct {
 	ID       uint64 // the same on all members; the low bits select the slot
 	Rank     int    // of the caller; in an intercommunicator, among the local group
 	Peers    []*Peer
+	Local    []*Peer  // of an intercommunicator: the local group, set before Init; its failures end collectives, too
 	seq      []uint32 // next sequence number to each of peers; guarded by Peer.mu
 	Contexts [SlotCount]*Context
 	Hints    atomic.Pointer[Hints]

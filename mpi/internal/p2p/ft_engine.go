@@ -96,6 +96,11 @@ func (c *Comm) stopped(x *Context) error {
 
 // CheckMembers records members of a new communicator that have failed before.
 func (c *Comm) CheckMembers() {
+	for _, p := range c.Local {
+		if re := p.Failed.Load(); re != nil && !p.Disconnected.Load() {
+			c.FT.broken.CompareAndSwap(nil, re)
+		}
+	}
 	for _, p := range c.Peers {
 		if re := p.Failed.Load(); re != nil && !p.Disconnected.Load() {
 			c.FT.broken.CompareAndSwap(nil, re)

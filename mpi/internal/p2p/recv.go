@@ -277,14 +277,16 @@ func (e *Engine) peerDown(p *Peer, err error) {
 // messages of p from the unexpected queue.
 func (x *Context) sourceDown(p *Peer, err error, failed []*Request) []*Request {
 	src, bye := int32(-1), p.Disconnected.Load()
+	local := false // of an intercommunicator, whose messages do not come from p
 	if x.comm != nil {
-		if src = int32(slices.Index(x.comm.Peers, p)); src < 0 {
+		if src = int32(slices.Index(x.comm.Peers, p)); src >= 0 {
+			x.abandonGaps(src)
+		} else if local = !bye && slices.Contains(x.comm.Local, p); !local {
 			return failed
 		}
-		x.abandonGaps(src)
 	}
 	if !bye {
-		x.unacked = true
+		x.unacked = x.unacked || !local
 		x.breakComm(err)
 	}
 	for _, m := range x.messages(func(m *Message) bool { return m.peer == p && m.kind == envelope.RTS }) {
@@ -296,7 +298,7 @@ func (x *Context) sourceDown(p *Peer, err error, failed []*Request) []*Request {
 		switch r := el.request; {
 		case r.src == src && src >= 0, !bye && x.interrupts(r):
 			failed = append(failed, r)
-		case r.src == AnySource && !bye && !x.internal:
+		case r.src == AnySource && !bye && !local && !x.internal:
 			if !r.anySource {
 				failed = append(failed, r)
 			} else {
