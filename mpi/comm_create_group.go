@@ -14,7 +14,8 @@ import (
 // caller (MPI_Comm_create_group; MPI-4.1, Section 7.4.2). Only they call it, with the same tag;
 // calls with tags that differ in the lower 30 bits may be in progress at the same time. It blocks
 // until all members have called it. If a member fails meanwhile, some members may get the
-// communicator and others an error. Groups that differ, in their order as well, give ErrNotSame.
+// communicator and others an error. The same members in different orders
+// give ErrNotSame; callers whose groups have different members may wait for each other.
 func (c *Comm) CreateGroup(ctx context.Context, g Group, tag int) (*Comm, error) {
 	if err := c.comm.Usable(); err != nil {
 		return nil, err
@@ -35,10 +36,12 @@ func (c *Comm) CreateGroup(ctx context.Context, g Group, tag int) (*Comm, error)
 			return nil, fmt.Errorf("%w: group member %d", ErrRank, r)
 		}
 	}
-	// The first member chooses the id, because the others cannot count the communicators
-	// that it has made of groups without them.
-	v := groupVoters{c: c, members: members, rank: rank, tag: tagGroup | tag&(tagGroup-1)}
-	if rank == 0 {
+	// The votes go between the members in the order of their ranks in c, whatever order the caller gives: that may be
+	// what differs. The first one chooses the id, because the others cannot count the communicators that it has made
+	// of groups without them.
+	sorted := slices.Sorted(slices.Values(members))
+	v := groupVoters{c: c, members: sorted, rank: slices.Index(sorted, c.comm.Rank), tag: tagGroup | tag&(tagGroup-1)}
+	if v.rank == 0 {
 		v.id = childID(c.comm.ID^uint64(c.comm.Rank+1)<<32, c.groups.Add(1))
 	}
 	if err := consent.Ask(ctx, &v, nil, members); err != nil {
@@ -51,7 +54,7 @@ func (c *Comm) CreateGroup(ctx context.Context, g Group, tag int) (*Comm, error)
 // chosen goes down the tree with the votes, behind each.
 type groupVoters struct {
 	c         *Comm
-	members   []int // ranks in c
+	members   []int // ranks in c, sorted
 	rank, tag int
 	id        uint64
 }

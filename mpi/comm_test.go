@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -174,4 +175,32 @@ func TestMoreCommunicators(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// The members of a group in different orders do not wait for each other.
+func TestCreateGroupOrders(t *testing.T) {
+	for _, orders := range [][][]int{{{0, 1}, {1, 0}}, {{0, 1, 2}, {0, 1, 2}, {2, 1, 0}}, {{1, 2, 0}, {1, 2, 0}, {1, 2, 0}}} {
+		runRanks(t, len(orders), func(ctx context.Context, w *World) error {
+			c := w.Comm()
+			order := orders[c.Rank()]
+			g, err := c.Group().Incl(order...)
+			if err != nil {
+				return err
+			}
+			d, err := c.CreateGroup(ctx, g, 1)
+			if !slices.Equal(orders[0], orders[len(orders)-1]) {
+				if !errors.Is(err, ErrNotSame) {
+					return fmt.Errorf("orders %v: %w", orders, cmp.Or(err, errors.New("no error")))
+				}
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if want := slices.Index(order, c.Rank()); d.Rank() != want {
+				return fmt.Errorf("rank %d, want %d", d.Rank(), want)
+			}
+			return d.barrier(ctx)
+		})
+	}
 }
