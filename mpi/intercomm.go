@@ -254,12 +254,12 @@ func (x leaders) refuse(ctx context.Context, why error) error {
 	return why
 }
 
-// refuseCreate is refuse for a call whose arguments may differ between the members of the group. Rank 0 broadcasts
-// its leader, and a member with another one only returns why. A leader whose arguments are bad does not know the
-// other leader, or the tag, so it tells nobody.
+// refuseCreate is refuse for a call whose arguments may differ between the members of the group, which agree on the
+// leader that tells the other group. If its arguments are bad it does not know the other leader, or the tag, and
+// tells nobody.
 func (x leaders) refuseCreate(ctx context.Context, why, bad error) error {
-	said, err := leaders{local: x.local}.spread(ctx, binary.BigEndian.AppendUint64(nil, uint64(x.leader)))
-	if err != nil || len(said) != 8 || int(binary.BigEndian.Uint64(said)) != x.leader || bad != nil {
+	leader, err := x.local.agreeOnLeader(ctx, x.leader)
+	if err != nil || leader != x.leader || bad != nil {
 		return why
 	}
 	if b := x.bridge; b != nil && b.remote == nil && x.remote >= 0 && x.remote < len(b.group) &&
@@ -267,6 +267,26 @@ func (x leaders) refuseCreate(ctx context.Context, why, bad error) error {
 		return why // a member of the caller's group, which has heard of it
 	}
 	return x.refuse(ctx, why)
+}
+
+// agreeOnLeader returns the rank that most ranks of c take for the leader, of those that take themselves for it; the
+// lowest one if there are several, -1 if there is none. All ranks call it, each with the leader that it was given.
+func (c *Comm) agreeOnLeader(ctx context.Context, leader int) (int, error) {
+	all, err := c.allgatherPairs(ctx, int64(leader), 0)
+	if err != nil {
+		return -1, err
+	}
+	votes := make([]int, len(all))
+	for _, v := range all {
+		if l := v[0]; l >= 0 && l < int64(len(all)) && all[l][0] == l {
+			votes[l]++
+		}
+	}
+	most := slices.Max(votes)
+	if most == 0 {
+		return -1, nil
+	}
+	return slices.Index(votes, most), nil
 }
 
 // exchangeLeaders exchanges b, or the error why if it is not nil, with the other leader. It returns the error of

@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -169,32 +170,39 @@ func (s *Session) IntercommFromGroups(
 	e := s.w.eng
 	ours, theirs := e.AppendNames(nil, local.ranks), e.AppendNames(nil, remote.ranks)
 	var n uint64
+	var counted []byte
 	if c.comm.Rank == leader {
 		if len(theirs) == 0 || commonNames(ours, theirs) {
 			bad = fmt.Errorf("%w: groups that are empty or have common members", ErrRank)
 		} else { // the remote group counts the call, whatever the other members of this one say
-			_, both := orderedNames(ours, theirs)
-			n = s.w.countGroup("intercomm", tag, both, 0)
+			_, counted = orderedNames(ours, theirs)
+			n = s.w.countGroup("intercomm", tag, counted, 0)
 		}
 	}
-	if err := c.consent(ctx, bad, leader); err != nil {
-		return nil, err
+	why := c.consent(ctx, bad, leader)
+	if why != nil { // the call counts all the same
+		if leader, err = c.agreeOnLeader(ctx, leader); err != nil || leader < 0 {
+			return nil, why
+		}
 	}
 	said := append(binary.BigEndian.AppendUint64(nil, n), theirs...)
 	if said, err = (leaders{local: c, leader: leader}).spread(ctx, said); err != nil {
-		return nil, err
+		return nil, orFirst(why, err)
 	}
 	if len(said) < 8 {
 		return nil, fmt.Errorf("%w: group of %d bytes", ErrProtocol, len(said))
 	}
 	n, theirs = binary.BigEndian.Uint64(said), said[8:]
+	side, both := orderedNames(ours, theirs)
+	if n > 0 && !bytes.Equal(both, counted) {
+		s.w.countGroup("intercomm", tag, both, n)
+	}
+	if why != nil {
+		return nil, why
+	}
 	other, err := e.ParseNames(theirs)
 	if err != nil {
 		return nil, err
-	}
-	side, both := orderedNames(ours, theirs)
-	if c.comm.Rank != leader {
-		s.w.countGroup("intercomm", tag, both, n)
 	}
 	id := childID(hashid.Of("intercomm", tag, string(both)), n)
 	return s.made(s.w.newIntercomm(id, slices.Clone(local.ranks), c.comm.Rank, other, side, info)), nil

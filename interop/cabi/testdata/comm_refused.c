@@ -82,6 +82,13 @@ static void intercommunicators(MPI_Comm c)
 		BOTH(MPI_Intercomm_create(half, 0, c, peer, -5, &n), MPI_Intercomm_create(half, 0, c, peer, 5, &n), n, MPI_COMM_NULL);
 		BOTH(MPI_Intercomm_create(half, 1, c, peer, 5, &n), MPI_Intercomm_create(half, 0, c, peer, 5, &n), n, MPI_COMM_NULL);
 	}
+	for (i = 0; size > 3 && i < 2; i++) { /* their rank 0 has another leader than the others: itself, or none */
+		int leader = rank > 1, code;
+		if (rank == 1)
+			leader = i ? -1 : 0;
+		code = MPI_Intercomm_create(half, leader, c, rank > 0 ? 0 : 2, 5, &n);
+		CHECK(code != MPI_SUCCESS && n == MPI_COMM_NULL, "rank %d: code %d", rank, code);
+	}
 	MUST(MPI_Intercomm_create(half, 0, c, peer, 5, &both));
 	MUST(MPI_Comm_set_errhandler(both, MPI_ERRORS_RETURN));
 	for (i = 0; i < 2; i++)
@@ -134,7 +141,8 @@ static void intercommunicators(MPI_Comm c)
 		if (rank == 0)
 			MUST(MPI_Comm_free(&n));
 	}
-	MUST(MPI_Intercomm_create_from_groups(own, 0, other, 0, "two", MPI_INFO_NULL, MPI_ERRORS_RETURN, &n));
+	/* Another leader counts on where the first one was. */
+	MUST(MPI_Intercomm_create_from_groups(own, rank ? size - 2 : 0, other, 0, "two", MPI_INFO_NULL, MPI_ERRORS_RETURN, &n));
 	i = rank + 1;
 	MUST(MPI_Allreduce(&i, &sum, 1, MPI_INT, MPI_SUM, n));
 	CHECK(sum == (rank ? 1 : size * (size + 1) / 2 - 1), "the sum is %d", sum);
