@@ -339,6 +339,24 @@ func TestGatewayRestarts(t *testing.T) {
 	}
 }
 
+// A rank may connect long before another one, which knows the key of the job already.
+func TestConnectBeforeTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2, sites.Piecewise)
+		defer w.close()
+		w.start(1, 2)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		errc := make(chan error)
+		go func() {
+			errc <- w.ranks[1].station.Connect(ctx, 1, map[int]relay.Address{0: w.ranks[0].address}, 1)
+		}()
+		time.Sleep(time.Second)
+		wantNil(t, w.ranks[0].station.Connect(ctx, 0, map[int]relay.Address{1: w.ranks[1].address}, 1))
+		wantNil(t, <-errc)
+	})
+}
+
 // A process that does not know the key of the job gets no link, although gateways let it pass.
 func TestStranger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -57,7 +57,8 @@ func (l *Link) onHandshake(msg []byte) {
 	s := l.pair.station
 	l.mu.Lock()
 	if l.exchange == nil && l.peer == nil && l.waiting == nil && !l.ended { // hello
-		if params, ok := s.cfg.Host.Params(); ok {
+		// The key may be known some time before the ranks that it is to be from.
+		if params, ok := s.cfg.Host.Params(); ok && s.connecting.Load() {
 			l.exchange = handshake.Accept(params, s.cfg.Host.SetupParams)
 		} else {
 			l.waiting = bytes.Clone(msg)
@@ -159,6 +160,7 @@ func (s *Station) Connect(ctx context.Context, self int, ranks map[int]relay.Add
 	s.spread(pairs)
 	s.mu.Lock()
 	s.ranks = ranks
+	s.connecting.Store(true)
 	s.missing += len(ranks)
 	var early []*Link
 	for _, p := range s.pairs {

@@ -36,7 +36,8 @@ type Station struct {
 	tasks sync.WaitGroup
 	up    chan struct{} // closed when all links to ranks are up, or one has failed
 
-	broken atomic.Bool // a link has ended by an error: the other process may not be there any more
+	connecting atomic.Bool // ranks is set
+	broken     atomic.Bool // a link has ended by an error: the other process may not be there any more
 
 	counters struct{ Stale, Invalid atomic.Uint64 }
 
