@@ -2,8 +2,6 @@ package rdmadev
 
 import (
 	"context"
-	"net/netip"
-	"slices"
 	"sync/atomic"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
@@ -172,8 +170,7 @@ func (b *Bulk) drop(c *bulkConn) {
 	b.mu.Unlock()
 }
 
-// peerDown closes the connection to a peer that has failed, and aborts the association under it, so
-// that memory of unacknowledged data is released.
+// peerDown closes the connection to a peer that has failed.
 func (b *Bulk) peerDown(p Peer) {
 	b.mu.Lock()
 	c := b.conns[p.Handle()]
@@ -182,15 +179,5 @@ func (b *Bulk) peerDown(p Peer) {
 		c.giveUp()
 		<-c.up
 		b.drop(c)
-	}
-	if _, far := b.d.host.Process(p); far {
-		return // its addresses may be those of another process of this site
-	}
-	addrs := b.d.host.Addrs(p)
-	ofPeer := func(a netip.AddrPort) bool { return slices.Contains(addrs, a) }
-	for _, a := range b.d.dev.Associations() {
-		if slices.ContainsFunc(a.ConfirmedAddr().Addrs, ofPeer) {
-			a.Abort("rank is gone")
-		}
 	}
 }

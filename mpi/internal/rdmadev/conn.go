@@ -1,6 +1,7 @@
 package rdmadev
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -173,7 +174,29 @@ func (c *Conn) Unproved() bool {
 	return c.err == nil && c.wrote > c.proving
 }
 
-// Wait polls completions until operation op is complete.
+// Settle closes the queue pair of a connection that has failed, and waits until no operation uses the memory of the
+// program any more.
+func (c *Conn) Settle(ctx context.Context) error {
+	select {
+	case <-c.up:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if c.qp == nil {
+		return nil
+	}
+	_ = c.qp.Close() // closed already, perhaps
+	select {
+	case <-c.qp.Done():
+	case <-c.dev.life.Done():
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// Wait polls completions until operation op is complete. After an error that is not of ctx, no operation uses
+// the memory of the program any more.
 func (c *Conn) Wait(ctx context.Context, op uint64) error {
 	for {
 		c.mu.Lock()
@@ -183,14 +206,14 @@ func (c *Conn) Wait(ctx context.Context, op uint64) error {
 			return nil
 		}
 		if err != nil {
-			return err
+			return cmp.Or(c.Settle(ctx), err)
 		}
 		if err := c.turn.Lock(ctx); err != nil {
 			return err
 		}
 		err = c.collect(ctx, op)
 		c.turn.Unlock()
-		if err != nil {
+		if err != nil && c.Failure() == nil {
 			return err
 		}
 	}
@@ -297,22 +320,22 @@ func (c *Conn) Prove(ctx context.Context, op uint64) error {
 }
 
 // Atomic performs an RDMA atomic on one word and copies the old value to old. One atomic is in flight at a
-// time (RFC 7306, Section 5).
-func (c *Conn) Atomic(ctx context.Context, wr verbs.SendWR, old []byte) error {
+// time (RFC 7306, Section 5). If ctx ends first, it returns the number of the operation, which is under way; else 0.
+func (c *Conn) Atomic(ctx context.Context, wr verbs.SendWR, old []byte) (uint64, error) {
 	if err := c.solo.Lock(ctx); err != nil {
-		return err
+		return 0, err
 	}
 	defer c.solo.Unlock()
 	wr.SGL = []verbs.SGE{c.word.Slice(0, 8)}
 	n, err := c.Post(ctx, wr, nil)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := c.Wait(ctx, n); err != nil {
-		return err
+		return n, err
 	}
 	copy(old, c.word.Bytes())
-	return nil
+	return 0, nil
 }
 
 // close frees the resources of the connection, once its queue pair has ended. It may be called

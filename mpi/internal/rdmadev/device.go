@@ -6,6 +6,8 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 
@@ -95,7 +97,8 @@ func (d *Device) Expose(mem []byte, access verbs.Access) (*verbs.MR, envelope.Ke
 	return mr, d.key(mr), nil
 }
 
-// Revoke ends all access of peers to memory that Expose has registered.
+// Revoke ends all access of peers to memory that Expose has registered. It waits until the transport does not read
+// the memory any more: what peers have read is sent again from there until they acknowledge it, or have failed.
 func (d *Device) Revoke(mr *verbs.MR) error {
 	d.mu.Lock()
 	mine := d.regions[mr]
@@ -104,7 +107,14 @@ func (d *Device) Revoke(mr *verbs.MR) error {
 	if !mine {
 		return nil // the device was closed
 	}
-	return mr.Close()
+	drained := make(chan struct{})
+	mr.AfterDrain(func() { close(drained) })
+	err := mr.Close()
+	select {
+	case <-drained:
+	case <-d.life.Done():
+	}
+	return err
 }
 
 // key returns what a peer needs to access a region.
@@ -237,8 +247,8 @@ func (d *Device) discard(c *Conn) {
 	})
 }
 
-// PeerDown ends the connections to a process that has failed. Their queue pairs would notice the failure
-// later.
+// PeerDown ends the connections to a process that has failed, in both directions, and the associations under them.
+// Their queue pairs would notice the failure later, and read the memory of what is not acknowledged until then.
 func (d *Device) PeerDown(p Peer, err error) {
 	d.Disconnect(p, err)
 	d.mu.Lock()
@@ -246,6 +256,16 @@ func (d *Device) PeerDown(p Peer, err error) {
 	d.mu.Unlock()
 	if bulk != nil {
 		bulk.peerDown(p)
+	}
+	if _, far := d.host.Process(p); far {
+		return // its addresses may be those of another process of this site
+	}
+	addrs := d.host.Addrs(p)
+	ofPeer := func(a netip.AddrPort) bool { return slices.Contains(addrs, a) }
+	for _, a := range d.dev.Associations() {
+		if slices.ContainsFunc(a.ConfirmedAddr().Addrs, ofPeer) {
+			a.Abort("rank is gone")
+		}
 	}
 }
 
@@ -315,4 +335,22 @@ func (d *Device) Close(ctx context.Context) error {
 		return fmt.Errorf("mpi: closing the RDMA device: %w", err)
 	}
 	return nil
+}
+
+// Busy returns how many connections that have failed may still use memory of operations, for tests.
+func (d *Device) Busy() (n int) {
+	d.mu.Lock()
+	list := slices.AppendSeq(slices.Clone(d.dead), maps.Values(d.conns))
+	d.mu.Unlock()
+	for _, c := range list {
+		if c.Failure() == nil || c.qp == nil {
+			continue
+		}
+		select {
+		case <-c.qp.Done():
+		default:
+			n++
+		}
+	}
+	return n
 }

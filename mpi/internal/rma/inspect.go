@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/weftstack/weft/mpi/internal/rdmadev"
+	"github.com/weftstack/weft/verbs"
 )
 
 // State is what a window knows of a target, for tests.
@@ -73,3 +74,6 @@ func (w *Window) AbandonStart(target int) {
 	w.mu.Unlock()
 	w.to[target].keepPost()
 }
+
+// Region returns the registration of the caller's memory, nil without an RDMA device.
+func (w *Window) Region() *verbs.MR { return w.mr }

@@ -126,6 +126,9 @@ func (w *Window) updateAt(ctx context.Context, src, old []byte, target, off int,
 	if w.updateDirect(src, old, target, off, e, code) {
 		return nil
 	}
+	if err := w.to[target].awaitAtomics(ctx); err != nil {
+		return err
+	}
 	for len(src) > 0 {
 		n := min(len(src), MaxChunk-MaxChunk%e.size)
 		h := amHeader{kind: amUpdate, op: uint8(code), elem: e.code, size: uint32(e.size), off: uint64(off), n: uint64(n)}

@@ -1,6 +1,7 @@
 package rma
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -54,8 +55,9 @@ func (t *targetState) posted(c *rdmadev.Conn, op uint64, writes bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.conn != c {
-		if t.conn != nil && t.flushed < t.last && t.err == nil {
-			t.err = t.conn.Failure() // of operations on the old connection
+		if t.conn != nil && t.flushed < t.last {
+			t.left = append(t.left, t.conn)
+			t.err = cmp.Or(t.err, t.conn.Failure()) // of operations on the old connection
 		}
 		t.conn, t.last, t.wrote, t.flushed = c, 0, 0, 0
 	}
@@ -135,7 +137,13 @@ func (w *Window) atomicRDMA(ctx context.Context, wr verbs.SendWR, old []byte, ta
 		return err
 	}
 	wr.Remote = remote.At(uint64(off))
-	return c.Atomic(ctx, wr, old)
+	n, err := c.Atomic(ctx, wr, old)
+	if n > 0 { // given up: synchronization waits for it, and so do later updates in messages
+		t := &w.to[target]
+		t.posted(c, n, false)
+		t.atomics.Store(true)
+	}
+	return err
 }
 
 // swapWR returns the work request of a CompareAndSwap of one word.

@@ -133,5 +133,5 @@ func (t *targetState) idle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return !t.unsure && len(t.sends) == 0 && len(t.results) == 0 && len(t.unpack) == 0 && t.proof == nil &&
-		t.flushed >= t.last
+		t.flushed >= t.last && len(t.left) == 0
 }

@@ -21,6 +21,7 @@ type targetState struct {
 	turn     ctxmutex.Mutex    // held by the goroutine that completes operations
 
 	copied     atomic.Bool // a direct copy was made since the last synchronization
+	atomics    atomic.Bool // an RDMA atomic was given up, and may be under way
 	aggregated aggregatedPuts
 	// posts counts the Posts of the target that a failed Start has received and the next one uses.
 	posts atomic.Int32
@@ -31,17 +32,18 @@ type targetState struct {
 	unsure  bool       // active messages but those that release locks were sent since the last flush request
 	// released is true if a lock was released since the last flush request.
 	released bool
-	updates  uint64        // number of updates sent in messages
-	proved   uint64        // number of those that are known to be performed
-	sends    []Request     // bulk data being sent from the buffers of operations
-	results  []result      // answers of operations
-	unpack   []unpack      // where parts of answers are stored when there are no results any more
-	proof    *result       // answer to the last flush request
-	conn     *rdmadev.Conn // where the last operations were posted; all windows share it
-	last     uint64        // number of the last one of this window
-	wrote    uint64        // number of its last write
-	flushed  uint64        // up to here its operations are known to be complete, here and at the target
-	err      error         // first error not yet reported
+	updates  uint64          // number of updates sent in messages
+	proved   uint64          // number of those that are known to be performed
+	sends    []Request       // bulk data being sent from the buffers of operations
+	results  []result        // answers of operations
+	unpack   []unpack        // where parts of answers are stored when there are no results any more
+	proof    *result         // answer to the last flush request
+	conn     *rdmadev.Conn   // where the last operations were posted; all windows share it
+	left     []*rdmadev.Conn // connections that have failed, whose operations may still use buffers
+	last     uint64          // number of the last one of this window
+	wrote    uint64          // number of its last write
+	flushed  uint64          // up to here its operations are known to be complete, here and at the target
+	err      error           // first error not yet reported
 }
 
 // unpack is packed data for items with gaps.
@@ -279,11 +281,37 @@ func (t *targetState) completeOps(ctx context.Context, w *Window, remote bool) e
 	}
 }
 
+// awaitAtomics waits for RDMA atomics that were given up: updates in messages would overtake them.
+func (t *targetState) awaitAtomics(ctx context.Context) error {
+	if !t.atomics.Load() {
+		return nil
+	}
+	if err := t.turn.Lock(ctx); err != nil {
+		return err
+	}
+	defer t.turn.Unlock()
+	err := t.completeRDMA(ctx, false)
+	if err == nil {
+		t.atomics.Store(false)
+	}
+	return err
+}
+
 // completeRDMA is completeOps for the operations on the queue pair.
 func (t *targetState) completeRDMA(ctx context.Context, remote bool) error {
 	t.mu.Lock()
-	conn, last := t.conn, t.last
+	conn, last, left := t.conn, t.last, t.left
 	t.mu.Unlock()
+	for _, c := range left {
+		if err := c.Settle(ctx); err != nil {
+			return err
+		}
+	}
+	if len(left) > 0 {
+		t.mu.Lock()
+		t.left = t.left[len(left):]
+		t.mu.Unlock()
+	}
 	if conn == nil {
 		return nil
 	}
@@ -301,7 +329,7 @@ func (t *targetState) completeRDMA(ctx context.Context, remote bool) error {
 		t.mu.Unlock()
 		return nil
 	}
-	if ctx.Err() != nil && conn.Failure() == nil {
+	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	t.mu.Lock()
