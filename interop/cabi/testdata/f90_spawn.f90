@@ -17,10 +17,12 @@ program f90_spawn
     if (started) then
         call child()
     else
-        call get_command_argument(0, self)
-
-        ! blanks within an argument stay, those at its ends go
-        argv = [character(len=16) :: "one", "  two words", " "]
+        ! blanks within an argument stay, those at its ends go. Off the root nothing is set: no blank string ends the
+        ! arguments there.
+        if (rank == 0) then
+            call get_command_argument(0, self)
+            argv = [character(len=16) :: "one", "  two words", " "]
+        end if
         codes = -1
         call MPI_Comm_spawn(self, argv, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, children, codes, ierr)
         call check(ierr == MPI_SUCCESS .and. codes(1) == MPI_SUCCESS .and. codes(2) == MPI_SUCCESS, "spawn")

@@ -32,15 +32,21 @@ static void free_arguments(char **c) {
     free(c);
 }
 
+/* Only the root's arguments are significant: those of others need not end with a blank
+ * string, so they are not read. */
 void pmpi_comm_spawn_(const char *command, const char *argv, int *maxprocs, int *info, int *root, int *comm,
                       int *intercomm, int *errcodes, int *ierror, size_t command_len, size_t argv_len) {
-    int e = MPI_ERR_NO_MEM, none = argv == mpi_weft_argv_null_;
+    int rank = -1, e = PMPI_Comm_rank(TO_C(MPI_Comm, *comm), &rank);
+    int none = argv == mpi_weft_argv_null_ || e != MPI_SUCCESS || rank != *root;
     char *c_command = weft_word(command, command_len);
     char **c_argv = none ? MPI_ARGV_NULL : arguments(argv, argv_len, argv_len);
+    int memory = c_command != NULL && (none || c_argv != NULL);
     MPI_Comm c = MPI_COMM_NULL;
-    if (c_command != NULL && (none || c_argv != NULL))
-        e = PMPI_Comm_spawn(c_command, c_argv, *maxprocs, TO_C(MPI_Info, *info), *root, TO_C(MPI_Comm, *comm), &c,
-                            errcodes == mpi_weft_errcodes_ignore_ ? MPI_ERRCODES_IGNORE : errcodes);
+    if (e == MPI_SUCCESS)
+        e = !memory ? MPI_ERR_NO_MEM
+                    : PMPI_Comm_spawn(c_command, c_argv, *maxprocs, TO_C(MPI_Info, *info), *root,
+                                      TO_C(MPI_Comm, *comm), &c,
+                                      errcodes == mpi_weft_errcodes_ignore_ ? MPI_ERRCODES_IGNORE : errcodes);
     *intercomm = TO_FORTRAN(c);
     free(c_command);
     if (!none)
