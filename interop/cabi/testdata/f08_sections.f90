@@ -97,11 +97,61 @@ program f08_sections
     call MPI_Type_free(pairs)
     call MPI_Comm_free(comm)
 
+    call use_stack()
+    call not_allocated()
+
     call MPI_Barrier(MPI_COMM_WORLD)
     call MPI_Finalize()
     if (rank == 0) print '(A)', "ok"
 
 contains
+    ! use_stack leaves on the stack what no array has as its bounds.
+    subroutine use_stack()
+        integer(8), volatile :: used(4096)
+        integer :: i
+        do i = 1, 4096
+            used(i) = 3 * i
+        end do
+    end subroutine
+
+    ! What is significant at the root only is allocated there only. gfortran gives the bounds of a local array no values
+    ! before it is allocated.
+    subroutine not_allocated()
+        integer, allocatable, asynchronous :: many(:, :)
+        integer :: mine(2), total(2), twos(size), places(size)
+        mine = [rank, -rank]
+        twos = 2
+        places = [(2 * i, i=0, size - 1)]
+        if (rank == 0) allocate (many(2, size), source=-1)
+        call MPI_Gather(mine, 2, MPI_INTEGER, many, 2, MPI_INTEGER, 0, MPI_COMM_WORLD)
+        if (rank == 0) call whole(many, "gather")
+        call MPI_Gatherv(mine, 2, MPI_INTEGER, many, twos, places, MPI_INTEGER, 0, MPI_COMM_WORLD)
+        if (rank == 0) call whole(many, "gatherv")
+        call MPI_Igather(mine, 2, MPI_INTEGER, many, 2, MPI_INTEGER, 0, MPI_COMM_WORLD, requests(1))
+        call MPI_Wait(requests(1), MPI_STATUS_IGNORE)
+        if (rank == 0) call whole(many, "igather")
+        if (rank == 0) many = reshape([(i, -i, i=0, size - 1)], [2, size])
+        mine = -1
+        call MPI_Scatter(many, 2, MPI_INTEGER, mine, 2, MPI_INTEGER, 0, MPI_COMM_WORLD)
+        call check(all(mine == [rank, -rank]), "scatter of an array that only the root has")
+        mine = -1
+        call MPI_Scatterv(many, twos, places, MPI_INTEGER, mine, 2, MPI_INTEGER, 0, MPI_COMM_WORLD)
+        call check(all(mine == [rank, -rank]), "scatterv of an array that only the root has")
+        call MPI_Reduce(mine, many, 2, MPI_INTEGER, MPI_SUM, 0, MPI_COMM_WORLD)
+        if (rank == 0) then
+            total = size * (size - 1) / 2 * [1, -1]
+            call check(all(many(:, 1) == total), "reduction to an array that only the root has")
+        end if
+    end subroutine
+
+    ! whole checks what the root has gathered, and forgets it.
+    subroutine whole(many, what)
+        integer, intent(inout) :: many(:, :)
+        character(len=*), intent(in) :: what
+        call check(all(many == reshape([(i, -i, i=0, size - 1)], [2, size])), what // " to an array that only the root has")
+        many = -1
+    end subroutine
+
     subroutine check(yes, what)
         logical, intent(in) :: yes
         character(len=*), intent(in) :: what

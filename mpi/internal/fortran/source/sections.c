@@ -24,7 +24,11 @@ static int error_of(int *code) {
     return *code;
 }
 
+/* An array that is not allocated has nothing but its address, which is NULL: its bounds are
+ * anything. C refuses NULL where the buffer is significant. */
 static int has_gaps(const CFI_cdesc_t *d) {
+    if (d->base_addr == NULL)
+        return 0;
     CFI_index_t next = d->elem_len;
     int gaps = 0;
     for (int i = 0; i < d->rank; i++) {
