@@ -66,6 +66,12 @@ program f08_sections
     call check(all(y(1:4) == 10 * left + [1, 3, 5, 7]), "pairs of elements")
     call MPI_Type_free(pairs)
 
+    ! items without data say nothing of the elements
+    call MPI_Type_contiguous(0, MPI_INTEGER, pairs)
+    call nothing("contiguous")
+    call MPI_Type_vector(0, 1, 1, MPI_INTEGER, pairs)
+    call nothing("vector")
+
     ! a gather takes a section for what is sent
     call MPI_Comm_split(MPI_COMM_WORLD, rank, 0, comm)
     call MPI_Allgather(a(2:10:4), 3, MPI_INTEGER, flat, 3, MPI_INTEGER, comm)
@@ -105,6 +111,23 @@ program f08_sections
     if (rank == 0) print '(A)', "ok"
 
 contains
+    ! nothing sends and receives items of the datatype pairs, which have no data.
+    subroutine nothing(what)
+        character(len=*), intent(in) :: what
+        call MPI_Type_commit(pairs)
+        b = -1
+        call MPI_Irecv(b(1:9:2), 3, pairs, left, 10, MPI_COMM_WORLD, requests(1))
+        call MPI_Isend(a(1:9:2), 2, pairs, right, 10, MPI_COMM_WORLD, requests(2))
+        call MPI_Wait(requests(1), status)
+        call MPI_Wait(requests(2), MPI_STATUS_IGNORE)
+        call MPI_Get_count(status, MPI_INTEGER, n)
+        call check(n == 0 .and. all(b == -1), "nonblocking without data: " // what)
+        call MPI_Sendrecv(a(1:9:2), 1, pairs, right, 11, b, 10, MPI_INTEGER, left, 11, MPI_COMM_WORLD, status)
+        call MPI_Get_count(status, MPI_INTEGER, n)
+        call check(n == 0 .and. all(b == -1), "without data: " // what)
+        call MPI_Type_free(pairs)
+    end subroutine
+
     ! use_stack leaves on the stack what no array has as its bounds.
     subroutine use_stack()
         integer(8), volatile :: used(4096)

@@ -173,9 +173,12 @@ int weft_section(struct weft_section *s, const CFI_cdesc_t *d, MPI_Count count, 
     s->datatype = TO_C(MPI_Datatype, datatype);
     if (count <= 0 || s->buffer != d->base_addr || !has_gaps(d))
         return MPI_SUCCESS;
-    MPI_Count own = count;
+    MPI_Count own = count, size;
     MPI_Datatype element = s->datatype, section;
-    int made = 0, e = elements(&own, &element, d->elem_len, &made);
+    int made = 0, e = PMPI_Type_size_c(element, &size);
+    if (e != MPI_SUCCESS || size == 0) /* no data: one item of a section would have some */
+        return e;
+    e = elements(&own, &element, d->elem_len, &made);
     if (e == type_error && use & WEFT_COPY)
         return weft_packed(s, d, use);
     if (e == MPI_SUCCESS && (size_t)own > elements_of(d))
