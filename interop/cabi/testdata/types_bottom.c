@@ -1,9 +1,94 @@
 // Absolute addresses: variables on the stack, on the heap and in static memory travel by MPI_BOTTOM, in
-// any order of addresses; negative lower bounds; addresses and their differences.
+// any order of addresses; negative lower bounds; addresses and their differences; blocks of collectives.
 // cabi: ranks=1,2 transports=shm,hybrid,sctp,tcp
 #include "check.h"
 
 static double fixed[3];
+
+/* absolute returns a datatype of n ints at addresses from p on, two ints apart. */
+static MPI_Datatype absolute(int *p, int n)
+{
+	MPI_Aint d[4];
+	MPI_Datatype t;
+	for (int i = 0; i < n; i++)
+		MUST(MPI_Get_address(p + 2 * i, &d[i]));
+	MUST(MPI_Type_create_hindexed_block(n, 1, d, MPI_INT, &t));
+	MUST(MPI_Type_commit(&t));
+	return t;
+}
+
+/* Blocks of collectives that begin some bytes from MPI_BOTTOM. */
+static void blocks(int rank, int size)
+{
+	int a[16], b[16], ones[4], one_on[4], bytes[4], last = size - 1;
+	MPI_Datatype at_a = absolute(a, 1), at_b = absolute(b, 1), two = absolute(b, 2), as[4], bs[4];
+	for (int i = 0; i < size; i++)
+		ones[i] = 1, one_on[i] = i + 1, bytes[i] = 4 * (i + 1), as[i] = at_a, bs[i] = at_b;
+
+#define CLEAR(x) memset(x, -1, sizeof x)
+	/* Blocks of x have values, in which i is the rank. What is before them is as it was. */
+#define HOLDS(x, from, value) \
+	do { \
+		for (int i = 0; i < size; i++) \
+			CHECK(x[from + i] == (value), "block %d is %d, want %d", i, x[from + i], value); \
+		CHECK(from == 0 || x[0] == -1, "%d is before the blocks", x[0]); \
+	} while (0)
+
+	a[rank] = 10 + rank;
+	MUST(MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, MPI_BOTTOM, 1, at_a, MPI_COMM_WORLD));
+	HOLDS(a, 0, 10 + i);
+	a[rank] = 20 + rank;
+	if (rank == last)
+		MUST(MPI_Gather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, MPI_BOTTOM, 1, at_a, last, MPI_COMM_WORLD));
+	else
+		MUST(MPI_Gather(a + rank, 1, MPI_INT, NULL, 0, MPI_DATATYPE_NULL, last, MPI_COMM_WORLD));
+	if (rank == last) {
+		HOLDS(a, 0, 20 + i);
+		MUST(MPI_Scatter(MPI_BOTTOM, 1, at_a, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, last, MPI_COMM_WORLD));
+	} else {
+		MUST(MPI_Scatter(NULL, 0, MPI_DATATYPE_NULL, b, 1, MPI_INT, last, MPI_COMM_WORLD));
+		CHECK(b[0] == 20 + rank, "scattered %d", b[0]);
+	}
+
+	/* The lowest block is not the first item. */
+	CLEAR(b);
+	MUST(MPI_Gatherv(&rank, 1, MPI_INT, MPI_BOTTOM, ones, one_on, at_b, 0, MPI_COMM_WORLD));
+	if (rank == 0)
+		HOLDS(b, 1, i);
+	int got = -1;
+	MUST(MPI_Scatterv(MPI_BOTTOM, ones, one_on, at_b, &got, 1, MPI_INT, 0, MPI_COMM_WORLD));
+	CHECK(got == rank, "scattered %d", got);
+	CLEAR(b);
+	b[rank + 1] = 30 + rank;
+	MUST(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, MPI_BOTTOM, ones, one_on, at_b, MPI_COMM_WORLD));
+	HOLDS(b, 1, 30 + i);
+	for (int i = 0; i < size; i++)
+		a[i + 1] = 10 * rank + i;
+	CLEAR(b);
+	MUST(MPI_Alltoallv(MPI_BOTTOM, ones, one_on, at_a, MPI_BOTTOM, ones, one_on, at_b, MPI_COMM_WORLD));
+	HOLDS(b, 1, 10 * i + rank);
+	CLEAR(b);
+	MUST(MPI_Alltoallw(MPI_BOTTOM, ones, bytes, as, MPI_BOTTOM, ones, bytes, bs, MPI_COMM_WORLD));
+	HOLDS(b, 1, 10 * i + rank);
+
+	/* Blocks with a gap, three ints from one to the next; a displacement down from MPI_BOTTOM. */
+	CLEAR(b);
+	b[3 * rank] = b[3 * rank + 2] = rank;
+	MUST(MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, MPI_BOTTOM, 1, two, MPI_COMM_WORLD));
+	for (int i = 0; i < 3 * size; i++)
+		CHECK(b[i] == (i % 3 == 1 ? -1 : i / 3), "element %d is %d", i, b[i]);
+	MPI_Datatype high = absolute(b + 1, 1);
+	int down = -1, one = 1;
+	MUST(MPI_Allgatherv(&size, 1, MPI_INT, MPI_BOTTOM, &one, &down, high, MPI_COMM_SELF));
+	CHECK(b[0] == size && b[1] == -1, "before the first item %d", b[0]);
+
+	/* MPI_BOTTOM is no buffer for MPI_INT, wherever the block is. */
+	FAILS(MPI_ERR_BUFFER, MPI_Allgatherv(&rank, 1, MPI_INT, MPI_BOTTOM, &one, &one, MPI_INT, MPI_COMM_SELF));
+	MUST(MPI_Type_free(&at_a));
+	MUST(MPI_Type_free(&at_b));
+	MUST(MPI_Type_free(&two));
+	MUST(MPI_Type_free(&high));
+}
 
 int main(int argc, char **argv)
 {
@@ -84,6 +169,7 @@ int main(int argc, char **argv)
 	/* MPI_BOTTOM is no buffer for a datatype that is not absolute. */
 	FAILS(MPI_ERR_BUFFER, MPI_Send(MPI_BOTTOM, 1, MPI_INT, to, 6, MPI_COMM_WORLD));
 	MUST(MPI_Sendrecv(NULL, 0, MPI_INT, to, 7, NULL, 0, MPI_INT, from, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+	blocks(rank, size);
 	free(heap);
 	free(in);
 	done();

@@ -34,6 +34,24 @@ func SetBuffer(b *mpi.Buffer, buf uintptr, count int, datatype abi.Handle) error
 	return nil
 }
 
+// BufferAt is BufferOf with the items off bytes from buf, as the blocks of a collective are. From MPI_BOTTOM that may
+// be no address yet, only what the datatype adds to it makes one. Then the bytes become part of the datatype.
+func BufferAt(buf uintptr, off, count int, datatype abi.Handle) (mpi.Buffer, error) {
+	at := buf + uintptr(off)
+	if buf != 0 || off == 0 || int(at) >= LowestAddress || count <= 0 {
+		return BufferOf(at, count, datatype)
+	}
+	t, err := CommittedType(datatype)
+	if err != nil {
+		return mpi.Buffer{}, err
+	}
+	moved, err := mpi.TypeHindexedBlock(1, []int{off}, t.Datatype)
+	if err != nil {
+		return mpi.Buffer{}, err
+	}
+	return mpi.ItemsAt(nil, count, moved), nil
+}
+
 // BadAddress returns the error of a buffer that is at no address.
 func BadAddress(buf uintptr) error {
 	if buf == abi.InPlace {

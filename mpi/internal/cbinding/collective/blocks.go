@@ -97,13 +97,14 @@ func ownBlock(c *cbinding.Communicator, own, all block, at int) (mpi.Buffer, err
 	if c.IsInter() {
 		return mpi.Buffer{}, nil
 	}
-	place, err := itemAt(all.buf, at, all.datatype)
+	off, err := offsetOf(at, all.datatype)
 	if err != nil {
 		return mpi.Buffer{}, err
 	}
 	if mayInPlace(c, own.buf) {
-		return cbinding.BufferOf(place, all.count, all.datatype)
+		return cbinding.BufferAt(all.buf, off, all.count, all.datatype)
 	}
+	place := all.buf + uintptr(off)
 	b, err := own.buffer()
 	if err == nil && own.datatype == all.datatype && own.buf == place && own.count == all.count && b.Len() > 0 {
 		err = aliasError(own.buf)
@@ -120,14 +121,14 @@ func ownOf(c *cbinding.Communicator, own block, all blocks, names [2]string, cou
 	return ownBlock(c, own, block{all.buf, count, all.datatype}, at)
 }
 
-// itemAt returns the address of item i of an array.
-func itemAt(buf uintptr, i int, datatype abi.Handle) (uintptr, error) {
+// offsetOf returns how many bytes item i is from the beginning of an array.
+func offsetOf(i int, datatype abi.Handle) (int, error) {
 	t, err := cbinding.CommittedType(datatype)
 	if err != nil {
 		return 0, err
 	}
 	_, extent := t.Extent()
-	return buf + uintptr(i*extent), nil
+	return i * extent, nil
 }
 
 // A vector is the blocks of the ranks in a buffer with counts and displacements.
@@ -170,12 +171,14 @@ func (b blocks) vector(names [2]string, n int) (vector, error) {
 			v.displs[i] = 0
 		}
 	}
-	if v.at = b.buf; v.at != abi.InPlace || hi == lo {
-		if v.at, err = itemAt(b.buf, lo, b.datatype); err != nil {
+	off := 0
+	if b.buf != abi.InPlace || hi == lo {
+		if off, err = offsetOf(lo, b.datatype); err != nil {
 			return v, err
 		}
 	}
-	v.Buffer, err = cbinding.BufferOf(v.at, hi-lo, b.datatype)
+	v.at = b.buf + uintptr(off)
+	v.Buffer, err = cbinding.BufferAt(b.buf, off, hi-lo, b.datatype)
 	return v, err
 }
 
@@ -213,7 +216,7 @@ func (b typedBlocks) buffers(side string, n int, far bool) ([]mpi.Buffer, error)
 		return nil, cbinding.BadAddress(b.buf)
 	}
 	for i := range list {
-		if list[i], err = cbinding.BufferOf(b.buf+uintptr(d[i]), c[i], t[i]); err != nil {
+		if list[i], err = cbinding.BufferAt(b.buf, d[i], c[i], t[i]); err != nil {
 			return nil, fmt.Errorf("block %d: %w", i, err)
 		}
 	}
