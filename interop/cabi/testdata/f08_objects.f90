@@ -149,6 +149,12 @@ program f08_objects
     call check(state == -1, "extra state that a callback changes")
     call MPI_Get_count(status, MPI_INTEGER, n)
     call check(n == 5 .and. status%MPI_TAG == 13, "status of a generalized request")
+    state = 5
+    call MPI_Grequest_start(query, release, cancel, state, request)
+    state = 77 ! the memory is used for something else
+    call MPI_Grequest_complete(request)
+    call MPI_Wait(request, status)
+    call check(state == 77, "extra state whose variable is gone")
 
     ! topologies
     dims = 0

@@ -5,7 +5,8 @@
 
 /* A callback gets a copy of extra_state, because the variable that MPI_Grequest_start
  * had may be gone. But if a callback changes it, the variable follows: programs that do
- * so look at it, as with MPIs that keep its address only. */
+ * so look at it, as with MPIs that keep its address only. A variable that has another
+ * value than the copy had is taken to be gone: its memory is somebody else's. */
 struct grequest {
     void (*query)(MPI_Aint *extra, MPI_Status *status, int *ierror);
     void (*free)(MPI_Aint *extra, int *ierror);
@@ -15,7 +16,7 @@ struct grequest {
 
 /* followed ends a callback. before is what extra_state was. */
 static void followed(struct grequest *g, MPI_Aint before) {
-    if (g->extra != before)
+    if (g->extra != before && *g->variable == before)
         *g->variable = g->extra;
 }
 
