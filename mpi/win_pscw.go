@@ -7,7 +7,9 @@ import "context"
 
 // Post opens the caller's memory to the given origins, which access it between Start and Complete
 // (MPI-4.1, Section 12.5.2). It does not block. It returns ErrEpoch if no [Win.Wait] has followed
-// the last Post, and ErrRank for a rank that does not exist or is given twice.
+// the last Post, ErrRank for a rank that does not exist or is given twice, and a [RankError] if an
+// origin has failed. After an error the memory is not open: Post may be called again, with the same
+// or other origins.
 func (w *Win[T]) Post(origins ...int) error {
 	return w.w.Post(origins...)
 }

@@ -8,6 +8,10 @@ import (
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
+// keptPosts holds, by origin, the receive of its Complete if a Post has notified the origin and failed then. The origin
+// may access the memory, so the next Post stands for that one: it notifies the origin no second time.
+type keptPosts map[int]Request
+
 // Post opens the caller's memory to the given origins. It does not block.
 func (w *Window) Post(origins []int, a Assert) error {
 	if err := a.Check(AssertsPost); err != nil {
@@ -21,27 +25,66 @@ func (w *Window) Post(origins []int, a Assert) error {
 	if w.posted != nil {
 		return fmt.Errorf("%w: Post before Wait", mpierr.ErrEpoch)
 	}
+	for _, o := range origins { // before the first one is notified
+		if err := w.c.Failure(o); err != nil {
+			return err
+		}
+	}
 	w.Sync()
 	posted := make([]Request, 0, len(origins))
 	for _, o := range origins {
-		r, err := w.c.Irecv(nil, o, tagComplete)
-		if err == nil {
-			posted = append(posted, r)
-			if a&AssertNoCheck != 0 {
-				continue
-			}
-			r, err = w.c.Isend(nil, o, tagPost, false)
-		}
+		r, err := w.postTo(o, a)
 		if err != nil {
-			for _, r := range posted {
-				r.Cancel()
-			}
+			w.keepPosts(origins, posted, a)
 			return err
 		}
-		r.Free()
+		posted = append(posted, r)
+	}
+	if a&AssertNoCheck == 0 && len(w.kept) > 0 {
+		for _, o := range origins {
+			delete(w.kept, o)
+		}
 	}
 	w.posted = posted
 	return nil
+}
+
+// postTo is Post for one origin. It returns the receive of the origin's Complete. w.mu is held.
+func (w *Window) postTo(origin int, a Assert) (Request, error) {
+	kept := w.kept[origin]
+	if kept != nil && a&AssertNoCheck == 0 {
+		return kept, nil
+	}
+	r, err := w.c.Irecv(nil, origin, tagComplete)
+	switch {
+	case err != nil:
+		return nil, err
+	case a&AssertNoCheck == 0:
+		s, err := w.c.Isend(nil, origin, tagPost, false)
+		if err != nil {
+			r.Cancel()
+			return nil, err
+		}
+		s.Free()
+	case kept != nil: // the origin does not use up the kept Post now: its next Complete is for this one
+		r, w.kept[origin] = kept, r
+	}
+	return r, nil
+}
+
+// keepPosts ends a Post that has failed after the first origins, whose Completes are received by posted. w.mu is held.
+func (w *Window) keepPosts(origins []int, posted []Request, a Assert) {
+	for i, r := range posted {
+		switch {
+		case a&AssertNoCheck != 0: // they were not notified
+			r.Cancel()
+		case w.kept == nil:
+			w.kept = make(keptPosts)
+			fallthrough
+		default:
+			w.kept[origins[i]] = r
+		}
+	}
 }
 
 // Start blocks until all targets have called Post. If that fails the window is not started.

@@ -62,6 +62,7 @@ type Window struct {
 	mu      sync.Mutex // guards what follows
 	posted  []Request  // since Post: receives of the Complete messages of the origins; nil: no Post
 	started []int      // since Start: the targets; nil: no Start
+	kept    keptPosts  // since a Post that has failed; nil: none has
 
 	hints atomic.Pointer[Hints]
 
