@@ -32,13 +32,15 @@ func (w *Win[T]) Complete(ctx context.Context) error {
 
 // Wait blocks until all origins of the last [Win.Post] have called Complete: then the effect of
 // their operations is in the caller's memory (MPI_Win_wait). It returns ErrEpoch without a Post,
-// and a [RankError] if an origin has failed.
+// and if origins have failed a [RankError] for each, when all others have called Complete. The
+// memory is still open only if ctx has ended: call Wait again.
 func (w *Win[T]) Wait(ctx context.Context) error {
 	return w.w.Wait(ctx)
 }
 
 // Test reports whether [Win.Wait] would return at once, and if so does what it does (MPI_Win_test).
-// It does not block. It returns ErrEpoch without a Post.
+// It does not block. It returns ErrEpoch without a Post, and true with a [RankError] if origins have
+// failed and all others have called Complete.
 func (w *Win[T]) Test() (bool, error) {
 	return w.w.Test()
 }

@@ -156,7 +156,8 @@ func (w *Window) Complete(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Wait blocks until all origins of the last Post have called Complete.
+// Wait blocks until all origins of the last Post have called Complete or have failed. If ctx ends first, the memory is
+// still open.
 func (w *Window) Wait(ctx context.Context) error {
 	w.mu.Lock()
 	posted := w.posted
@@ -164,13 +165,18 @@ func (w *Window) Wait(ctx context.Context) error {
 	if posted == nil {
 		return fmt.Errorf("%w: Wait without Post", mpierr.ErrEpoch)
 	}
+	var errs []error
 	for _, r := range posted {
-		if _, err := r.Wait(ctx); err != nil {
+		_, err := r.Wait(ctx)
+		if err != nil && ctx.Err() != nil && !r.Done() {
 			return err
+		}
+		if err != nil { // the other origins may still write
+			errs = append(errs, err)
 		}
 	}
 	w.endPosted()
-	return nil
+	return errors.Join(errs...)
 }
 
 // Test reports whether Wait would return at once, and if so does what it does.
@@ -181,13 +187,18 @@ func (w *Window) Test() (bool, error) {
 	if posted == nil {
 		return false, fmt.Errorf("%w: Test without Post", mpierr.ErrEpoch)
 	}
+	var errs []error
 	for _, r := range posted {
-		if done, err := r.Test(); !done || err != nil {
-			return false, err
+		done, err := r.Test()
+		if !done {
+			return false, nil
+		}
+		if err != nil {
+			errs = append(errs, err)
 		}
 	}
 	w.endPosted()
-	return true, nil
+	return true, errors.Join(errs...)
 }
 
 func (w *Window) endPosted() {

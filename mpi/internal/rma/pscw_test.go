@@ -1,15 +1,18 @@
 package rma
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
 var errGone = errors.New("this rank is gone")
 
-// TestPostThatFailsHalfway has Post notify an origin and fail for the next one. The first origin may have its epoch: the
-// next Post stands for it, and each Wait is for the Complete of its own epoch.
+// TestPostThatFailsHalfway has Post notify an origin and fail for the next one. The first origin may have its epoch:
+// the next Post stands for it, and each Wait is for the Complete of its own epoch.
 func TestPostThatFailsHalfway(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		t.Run(fmt.Sprint("complete before the second Post=", early), func(t *testing.T) {
@@ -47,8 +50,8 @@ func TestPostThatFailsHalfway(t *testing.T) {
 	}
 }
 
-// TestPostUncheckedAfterFailure has an epoch with AssertNoCheck between a Post that fails halfway and the next one that
-// notifies: the origin does not use up the first notice meanwhile.
+// TestPostUncheckedAfterFailure has epochs with AssertNoCheck between a Post that fails halfway and the one that stands
+// for it: the origin does not use up the notice meanwhile.
 func TestPostUncheckedAfterFailure(t *testing.T) {
 	c := &testComm{size: 3, refuse: map[int]error{2: errGone}}
 	w := newTestWindow(c, nil)
@@ -81,5 +84,49 @@ func TestPostToTheDead(t *testing.T) {
 	}
 	if n := c.sent(1, tagPost); n != 0 {
 		t.Errorf("%d origins were notified", n)
+	}
+}
+
+// TestWaitOutlivesAnOrigin has an origin fail while the memory is open: Wait and Test go on until the others have
+// called Complete, and the memory is closed then.
+func TestWaitOutlivesAnOrigin(t *testing.T) {
+	end := map[string]func(w *Window) error{
+		"Wait": func(w *Window) error { return w.Wait(t.Context()) },
+		"Test": func(w *Window) error {
+			done, err := w.Test()
+			if !done {
+				return errors.New("not over")
+			}
+			return err
+		},
+	}
+	for name, end := range end {
+		t.Run(name, func(t *testing.T) {
+			c := &testComm{size: 4}
+			w := newTestWindow(c, nil)
+			if err := w.Post([]int{1, 2, 3}, 0); err != nil {
+				t.Fatal(err)
+			}
+			c.lose(1, errGone)
+			c.tell(3, tagComplete)
+			if done, err := w.Test(); done || err != nil {
+				t.Fatalf("%v, %v before an origin has called Complete", done, err)
+			}
+			over, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := w.Wait(over); err != context.Canceled {
+				t.Fatalf("Wait: %v", err)
+			}
+			if err := w.Post([]int{2}, 0); !errors.Is(err, mpierr.ErrEpoch) {
+				t.Fatalf("Post before Wait: %v", err)
+			}
+			c.tell(2, tagComplete)
+			if err := end(w); !errors.Is(err, errGone) {
+				t.Fatalf("the epoch ends with %v", err)
+			}
+			if err := w.Post([]int{2, 3}, 0); err != nil {
+				t.Fatalf("Post after Wait: %v", err)
+			}
+		})
 	}
 }

@@ -148,12 +148,12 @@ func WinComplete(win abi.Handle) int {
 	})
 }
 
-// exposed ends the exposure if wait says that it has ended.
+// exposed ends the exposure if wait says that it has ended, perhaps with an error: origins may have failed.
 func (w *window) exposed(proc string, wait func() (bool, error)) (done bool, err error) {
 	if err = w.epoch.post(proc, false); err != nil {
 		return false, err
 	}
-	if done, err = wait(); err == nil && done {
+	if done, err = wait(); done {
 		w.epoch.setPosted(false)
 	}
 	return done, err

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/weftstack/weft/mpi"
 	"github.com/weftstack/weft/mpi/internal/abi"
 	"github.com/weftstack/weft/mpi/internal/cbinding"
 	"github.com/weftstack/weft/mpi/internal/cbinding/communicator"
@@ -309,5 +310,25 @@ func TestWinPutAllocates(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 	ctest.Must(t, WinUnlockAll(win))
+	ctest.Must(t, WinFree(ctest.Addr(&b.handle)))
+}
+
+// TestWinWaitFails has MPI_Win_wait and MPI_Win_test return an error that is no mistake of the caller: the exposure is
+// over, and the window can be freed.
+func TestWinWaitFails(t *testing.T) {
+	b, win := winTest(t, createWin)
+	w, err := winOf(win)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctest.Must(t, WinPost(b.group, 0, win))
+	if _, err := w.exposed("MPI_Win_test", func() (bool, error) { return false, nil }); err != nil {
+		t.Fatal(err)
+	}
+	ctest.WantError(t, WinFree(ctest.Addr(&b.handle)), abi.ErrRmaSync, "MPI_Win_free")
+	failed := func() (bool, error) { return true, mpi.ErrProcFailed }
+	if _, err := w.exposed("MPI_Win_wait", failed); err != mpi.ErrProcFailed {
+		t.Fatal(err)
+	}
 	ctest.Must(t, WinFree(ctest.Addr(&b.handle)))
 }
