@@ -16,6 +16,9 @@ type testComm struct {
 	recvs []*testRequest
 	sends []*testRequest
 	early []testRequest // sent to the caller before it was received
+	inbox testInbox
+	polls bool      // goroutines of the program perform requests
+	calls []Service // that are left to them
 }
 
 // testRequest is a message.
@@ -26,6 +29,15 @@ type testRequest struct {
 	err       error
 	once      sync.Once
 	done      chan struct{}
+}
+
+// testInbox has the requests to the service of one origin.
+type testInbox struct {
+	c        *testComm
+	found    func()
+	requests [][]byte
+	b        []byte // of the posted receive; nil: none is posted
+	n        int    // bytes that have arrived in it; 0: none yet
 }
 
 func newTestWindow(c *testComm, mem []byte) *Window {
@@ -149,3 +161,88 @@ func (r *testRequest) Test() (bool, error) {
 func (r *testRequest) Cancel() { r.end(context.Canceled) }
 
 func (r *testRequest) Free() {}
+
+// request sends a request to the service.
+func (c *testComm) request(h amHeader) {
+	msg := make([]byte, amHeaderLen)
+	h.put(msg)
+	c.mu.Lock()
+	x := &c.inbox
+	x.requests = append(x.requests, msg)
+	found := x.arrive()
+	c.mu.Unlock()
+	if found {
+		x.found()
+	}
+}
+
+// serve has goroutines of the program perform requests.
+func (c *testComm) serve() {
+	c.mu.Lock()
+	calls := c.calls
+	c.calls = nil
+	c.mu.Unlock()
+	for _, s := range calls {
+		s.Serve()
+	}
+}
+
+// pending returns the messages to a rank that are being sent, oldest first, and their bytes.
+func (c *testComm) pending(rank int) (rs []*testRequest, bytes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.sends {
+		if r.rank == rank && !r.Done() {
+			rs = append(rs, r)
+			bytes += len(r.b)
+		}
+	}
+	return rs, bytes
+}
+
+func (c *testComm) Inbox(_, _ int, found func()) Inbox {
+	c.inbox.c, c.inbox.found = c, found
+	return &c.inbox
+}
+
+func (c *testComm) Attend(s Service) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.polls {
+		c.calls = append(c.calls, s)
+	}
+	return c.polls
+}
+
+// arrive receives the next request, if there is one and its receive is posted. The mutex of the communicator is held.
+func (x *testInbox) arrive() bool {
+	if x.b == nil || x.n > 0 || len(x.requests) == 0 {
+		return false
+	}
+	x.n = copy(x.b, x.requests[0])
+	x.requests = x.requests[1:]
+	return true
+}
+
+func (x *testInbox) Post(b []byte) bool {
+	x.c.mu.Lock()
+	defer x.c.mu.Unlock()
+	x.b, x.n = b, 0
+	return !x.arrive()
+}
+
+func (x *testInbox) Arrived() bool {
+	x.c.mu.Lock()
+	defer x.c.mu.Unlock()
+	return x.n > 0
+}
+
+func (x *testInbox) Result() (int, error) { return x.n, nil }
+
+func (x *testInbox) Next() { x.Close(nil) }
+
+func (x *testInbox) Close(error) {
+	x.c.mu.Lock()
+	defer x.c.mu.Unlock()
+	x.b, x.n = nil, 0
+}

@@ -31,13 +31,23 @@ type service struct {
 	over   bool         // set when the service has ended
 	code   uint8        // first error since the last flush
 	out    []sentAnswer // being sent
+	held   int          // sum of their costs
 }
 
 // sentAnswer is an answer that is being sent, with its pooled memory.
 type sentAnswer struct {
-	r Request
-	s *bufpool.Buffer
+	r    Request
+	s    *bufpool.Buffer
+	cost int // that it counts for in service.held; 0: it does not count
 }
+
+const (
+	// maxAnswers bounds the memory of answers that are being sent to one origin, in bytes: an origin asks for MaxChunk
+	// of them with a short message, as often as it likes, and may be slow to receive them, or stop.
+	maxAnswers = 8 << 20
+	// answerCost is what an answer counts for besides its data. It takes less, but reap looks at each.
+	answerCost = 4 << 10
+)
 
 // serveAtOnce is how many requests in a row a polling goroutine performs before it checks the
 // condition that it waits for.
@@ -114,11 +124,12 @@ func (s *service) advance(ctx context.Context, own bool) {
 		} else if !s.in.Arrived() {
 			return
 		}
-		if !own && (done == serveAtOnce || s.takesLong()) {
+		if !own && (done == serveAtOnce || s.full() || s.takesLong()) {
 			s.left = true
 			s.Wake()
 			return
 		}
+		s.makeRoom() // waits only if own is set
 		s.left = false
 		s.posted = false
 		n, err := s.in.Result()
@@ -177,7 +188,7 @@ func (s *service) request(ctx context.Context, msg []byte) {
 	switch h.kind {
 	case amFlush:
 		if h.answer {
-			s.answerByte(s.origin, h.num, s.code)
+			s.answerByte(h.num, s.code)
 			s.code = amOK
 		}
 	case amLock:
@@ -250,7 +261,7 @@ func (s *service) access(ctx context.Context, h amHeader, data []byte) {
 			w.hold()
 			copy(b, mem)
 			w.release()
-			s.answer(s.origin, h.num, b, old)
+			s.answer(h.num, b, old)
 		}
 	case amUpdate, amSwap:
 		var old *bufpool.Buffer
@@ -265,7 +276,7 @@ func (s *service) access(ctx context.Context, h amHeader, data []byte) {
 			w.apply(mem, data, b, e, e.ops[h.op])
 		}
 		if h.answer {
-			s.answer(s.origin, h.num, b, old)
+			s.answer(h.num, b, old)
 		}
 	}
 	held.Put()
@@ -287,30 +298,65 @@ func (w *Window) checkUpdate(h *amHeader) (*Elem, uint8) {
 }
 
 // answer sends b without waiting. The origin has posted the receive.
-func (s *service) answer(origin int, num uint32, b []byte, mem *bufpool.Buffer) {
+func (s *service) answer(num uint32, b []byte, mem *bufpool.Buffer) {
+	cost := answerCost
+	if mem != nil {
+		cost += mem.Size()
+	}
+	s.send(s.origin, num, b, mem, cost)
+}
+
+func (s *service) answerByte(num uint32, code uint8) {
+	b, mem := codeMessage(code)
+	s.answer(num, b, mem)
+}
+
+// codeMessage returns an answer of one byte and its memory.
+func codeMessage(code uint8) ([]byte, *bufpool.Buffer) {
+	mem := bufpool.Get(1)
+	b := mem.Bytes(1)
+	b[0] = code
+	return b, mem
+}
+
+// send sends an answer that counts for cost.
+func (s *service) send(origin int, num uint32, b []byte, mem *bufpool.Buffer, cost int) {
 	r, err := s.w.c.Isend(b, origin, answerTag(num), true)
 	if err != nil {
 		mem.Put() // the origin is gone
 		return
 	}
-	s.out = append(s.out, sentAnswer{r, mem})
+	s.out = append(s.out, sentAnswer{r, mem, cost})
+	s.held += cost
 }
 
-func (s *service) answerByte(origin int, num uint32, code uint8) {
-	mem := bufpool.Get(1)
-	b := mem.Bytes(1)
-	b[0] = code
-	s.answer(origin, num, b, mem)
+// full reports whether the answer to the next request might not find room.
+func (s *service) full() bool {
+	if s.held <= maxAnswers-MaxChunk-answerCost {
+		return false
+	}
+	s.reap()
+	return s.held > maxAnswers-MaxChunk-answerCost
+}
+
+// makeRoom waits until the answer to the next request finds room. Meanwhile requests use up the credit of the origin.
+// The engine of the origin ends the wait, whatever its program does: the receive of an answer is posted before its
+// request is sent, and stays. Only an origin that gives up waiting for a lock withdraws it, so grants do not count.
+func (s *service) makeRoom() {
+	for s.full() {
+		oldest := slices.IndexFunc(s.out, func(a sentAnswer) bool { return a.cost > 0 })
+		s.out[oldest].r.Await() // fails if the link does
+	}
 }
 
 // refuse answers an access with the reason why it is refused: a byte, or nothing if the origin expects a single one.
 // Other lengths than the expected one are refusals.
 func (s *service) refuse(h *amHeader, code uint8) {
 	if h.n == 1 {
-		s.answer(s.origin, h.num, nil, nil)
+		s.answer(h.num, nil, nil)
 		return
 	}
-	s.answerByte(s.origin, h.num, code)
+	s.answerByte(h.num, code)
 }
 
 // reap frees the answers that have been sent.
@@ -319,6 +365,7 @@ func (s *service) reap() {
 		if !a.r.Done() {
 			return false
 		}
+		s.held -= a.cost
 		a.s.Put()
 		a.r.Free()
 		return true
@@ -343,7 +390,7 @@ func (s *service) lock(h amHeader) {
 	}
 	granted, ok := s.w.locks.acquire(s.origin, mode, h.num)
 	if !ok {
-		s.answerByte(s.origin, h.num, amProtocol)
+		s.answerByte(h.num, amProtocol)
 		return
 	}
 	s.grant(granted)
@@ -352,6 +399,7 @@ func (s *service) lock(h amHeader) {
 // grant notifies origins that they hold the lock.
 func (s *service) grant(granted []lockRequest) {
 	for _, g := range granted {
-		s.answerByte(g.origin, g.num, amOK)
+		b, mem := codeMessage(amOK)
+		s.send(g.origin, g.num, b, mem, 0)
 	}
 }
