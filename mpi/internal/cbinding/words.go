@@ -35,6 +35,7 @@ func inC(proc string, err error) string {
 			return s
 		})
 	case errors.Is(err, mpi.ErrMode):
+		text = goFileCall.ReplaceAllString(text, "not allowed with ")
 		text = goFileMode.ReplaceAllStringFunc(text, func(s string) string { return cmp.Or(fileModes[s], s) })
 	case errors.Is(err, mpi.ErrBuffer):
 		text = strings.Replace(text, ": nil, with ", ": NULL, with ", 1)
@@ -65,6 +66,9 @@ var elementNames = map[string]string{
 	"float32": "MPI_FLOAT", "float64": "MPI_DOUBLE", "complex64": "MPI_C_FLOAT_COMPLEX",
 	"complex128": "MPI_C_DOUBLE_COMPLEX", "bool": "MPI_C_BOOL",
 }
+
+// goFileCall matches the method that an access mode of a file does not allow; the procedure is named already.
+var goFileCall = regexp.MustCompile(`\bFile\.[A-Za-z]+ with `)
 
 // goFileMode matches access modes of files as package mpi has them.
 var goFileMode = regexp.MustCompile(`\bFile[A-Z][A-Za-z]+\b`)
