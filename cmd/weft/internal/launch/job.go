@@ -319,7 +319,7 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, err
 	}
 	aborted := j.aborted
 	finished := ctx.Done()
-	ending, asked := false, false
+	end, asked := ends(), false
 	well := 0       // ranks that ended well
 	var lost *ended // the first that the others did without
 	poll := time.NewTicker(suspectPoll)
@@ -388,10 +388,7 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, err
 				continue
 			}
 			if sig == os.Interrupt || sig == process.TermSignal {
-				if ending {
-					sig = os.Kill // the first one did not help
-				}
-				ending = true
+				sig = end(sig)
 			}
 			j.signalAll(sig)
 		}
@@ -403,6 +400,19 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, err
 		return j.verdict(*lost) // nobody was left
 	}
 	return status, why
+}
+
+// ends returns a function that says by which signal the ranks are to end that are asked to by another one: by that, and
+// the second time, when it did not help, by a kill.
+func ends() func(sig os.Signal) os.Signal {
+	again := false
+	return func(sig os.Signal) os.Signal {
+		if again {
+			return os.Kill
+		}
+		again = true
+		return sig
+	}
 }
 
 // goesOn reports whether the others go on without the rank that ended, in whatever way:
