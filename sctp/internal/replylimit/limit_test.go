@@ -7,7 +7,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
-func TestLimit(t *testing.T) {
+func TestReplyLimits(t *testing.T) {
 	var r Limit
 	now := clock.Time(time.Second)
 	for i := range 100_000 {
