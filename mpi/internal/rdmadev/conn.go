@@ -174,9 +174,9 @@ func (c *Conn) Unproved() bool {
 	return c.err == nil && c.wrote > c.proving
 }
 
-// Settle closes the queue pair of a connection that has failed, and waits until no operation uses the memory of the
+// AwaitEnd closes the queue pair of a connection that has failed, and waits until no operation uses the memory of the
 // program any more.
-func (c *Conn) Settle(ctx context.Context) error {
+func (c *Conn) AwaitEnd(ctx context.Context) error {
 	select {
 	case <-c.up:
 	case <-ctx.Done():
@@ -206,7 +206,7 @@ func (c *Conn) Wait(ctx context.Context, op uint64) error {
 			return nil
 		}
 		if err != nil {
-			return cmp.Or(c.Settle(ctx), err)
+			return cmp.Or(c.AwaitEnd(ctx), err)
 		}
 		if err := c.turn.Lock(ctx); err != nil {
 			return err

@@ -303,7 +303,7 @@ func (t *targetState) completeRDMA(ctx context.Context, remote bool) error {
 	conn, last, left := t.conn, t.last, t.left
 	t.mu.Unlock()
 	for _, c := range left {
-		if err := c.Settle(ctx); err != nil {
+		if err := c.AwaitEnd(ctx); err != nil {
 			return err
 		}
 	}
