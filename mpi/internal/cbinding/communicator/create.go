@@ -230,7 +230,8 @@ func IntercommCreate(
 		return c.Done(proc, cbinding.ArgError(abi.ErrComm, "local_comm", c.Comm, "is an intercommunicator"))
 	}
 	var bridge *mpi.Comm
-	if localLeader < 0 || localLeader >= c.Size() {
+	err = cbinding.CommRoom("newintercomm", newcomm)
+	if err == nil && (localLeader < 0 || localLeader >= c.Size()) {
 		err = c.BadRank("local_leader", localLeader, abi.ErrRank)
 	}
 	if _, e := cbinding.TagOf("tag", tag); e != nil && err == nil {
@@ -243,9 +244,6 @@ func IntercommCreate(
 		}
 	} else {
 		remoteLeader = 0
-	}
-	if e := cbinding.CommRoom("newintercomm", newcomm); e != nil && err == nil {
-		err = e
 	}
 	if err != nil {
 		return c.Done(proc, c.RefuseCall(err, func(ctx context.Context) {
