@@ -44,13 +44,21 @@ func TestRunPassesSignalsOn(t *testing.T) {
 					t.Fatal("the ranks did not start")
 				}
 			}
-			for i, sig := range tt.signals {
-				if i > 0 {
-					time.Sleep(200 * time.Millisecond) // two that are pending are one
+			ended := make(chan struct{})
+			go func() {
+				cmd.Wait()
+				close(ended)
+			}()
+			cmd.Process.Signal(tt.signals[0])
+			for more := tt.signals[1:]; len(more) > 0; { // again and again: two that are pending are one
+				select {
+				case <-ended:
+					more = nil
+				case <-time.After(200 * time.Millisecond):
+					cmd.Process.Signal(more[0])
 				}
-				cmd.Process.Signal(sig)
 			}
-			cmd.Wait()
+			<-ended
 			if got, want := cmd.ProcessState.ExitCode(), 128+int(tt.by); got != want {
 				t.Errorf("status = %d, want %d; said %q", got, want, errs.String())
 			}
