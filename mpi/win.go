@@ -156,7 +156,8 @@ func (w *Win[T]) RDMA() bool { return w.w.rma.RDMA() }
 
 // Free completes the caller's operations, blocks until all ranks have called it, and ends the use
 // of the window (MPI_Win_free). All ranks must call it. It returns errors of operations that no
-// synchronization has returned yet.
+// synchronization has returned yet. Even if ctx ends it waits until ranks that have read the memory have
+// acknowledged that, or are known to have failed.
 func (w *Win[T]) Free(ctx context.Context) error {
 	return w.w.Free(ctx)
 }

@@ -162,3 +162,59 @@ func TestAtomicGivenUpIsFlushed(t *testing.T) {
 		return win.Free(ctx)
 	})
 }
+
+// An update in a message does not overtake an RDMA atomic that was given up (MPI-4.1, Section 12.7.2).
+func TestUpdateFollowsAtomicGivenUp(t *testing.T) {
+	overNetwork(t, 2, sctptest.Link{Delay: 5 * time.Millisecond, Loss: 0.2}, func(ctx context.Context, w *World) error {
+		c := w.Comm()
+		win, err := WinAllocate[int64](ctx, c, 1)
+		if err != nil {
+			return err
+		}
+		if err := win.LockAll(ctx); err != nil {
+			return err
+		}
+		value, given := int64(1), 0
+		if c.Rank() == 0 {
+			if _, err := win.FetchAndOp(ctx, value, 1, 0, Sum); err != nil { // connects
+				return err
+			}
+		}
+		for i := 0; i < 60 && c.Rank() == 0; i++ {
+			short, cancel := context.WithTimeout(ctx, time.Duration(1+i%20)*time.Millisecond)
+			if _, err := win.FetchAndOp(short, 1, 1, 0, Sum); err != nil {
+				given++
+			}
+			cancel()
+			value++
+			if i%2 == 0 {
+				var old int64
+				if err := win.CompareAndSwapTo(ctx, value, value+100, &old, 1, 0); err != nil {
+					return err
+				}
+				if err := win.Flush(ctx, 1); err != nil {
+					return err
+				}
+				if old != value {
+					return fmt.Errorf("round %d: compared with %d, was %d", i, value, old)
+				}
+				value += 100
+			} else {
+				if err := win.Accumulate(ctx, []int64{-value}, 1, 0, Max); err != nil { // changes nothing
+					return err
+				}
+				old, err := win.FetchAndOp(ctx, 0, 1, 0, NoOp)
+				if err != nil || old != value {
+					return fmt.Errorf("round %d: %d, want %d: %w", i, old, value, err)
+				}
+			}
+		}
+		if c.Rank() == 0 && (given == 0 || given == 60) {
+			return fmt.Errorf("%d of 60 atomics were given up", given)
+		}
+		if err := win.UnlockAll(ctx); err != nil {
+			return err
+		}
+		return win.Free(ctx)
+	})
+}

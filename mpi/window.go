@@ -158,6 +158,7 @@ func makeWindow(ctx context.Context, c *Comm, cfg rma.Config, flavor WinFlavor, 
 
 // Free completes the caller's operations, blocks until all ranks have called it, and ends the use of the window
 // (MPI_Win_free). All ranks must call it. It returns errors of operations that no synchronization has returned yet.
+// Even if ctx ends it waits until ranks that have read the memory have acknowledged that, or are known to have failed.
 // Memory of [WindowAllocate] and [WindowAllocateShared] must not be touched afterwards.
 func (w *Window) Free(ctx context.Context) error {
 	t := w.of.enter()

@@ -332,6 +332,9 @@ func (c *Conn) Atomic(ctx context.Context, wr verbs.SendWR, old []byte) (uint64,
 		return 0, err
 	}
 	if err := c.Wait(ctx, n); err != nil {
+		if ctx.Err() == nil || c.Failure() != nil {
+			n = 0 // it has ended
+		}
 		return n, err
 	}
 	copy(old, c.word.Bytes())

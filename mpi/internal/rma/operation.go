@@ -233,6 +233,9 @@ func (w *Window) Swap(ctx context.Context, operands, old []byte, target, disp in
 	if 2*len(old) > MaxInline {
 		return fmt.Errorf("%w: elements of %d bytes", mpierr.ErrCount, len(old))
 	}
+	if err := w.to[target].awaitAtomics(ctx); err != nil {
+		return err
+	}
 	h := amHeader{kind: amSwap, elem: e.code, size: uint32(e.size), off: uint64(off), n: uint64(len(old))}
 	if err := w.tellFor(ctx, old, target, h, operands); err != nil || !waits {
 		return err

@@ -50,21 +50,33 @@ func (w *Window) connTo(ctx context.Context, target int) (*rdmadev.Conn, verbs.R
 	return c, verbs.RemoteBuf{STag: info.Key.STag, Len: info.Bytes}, err
 }
 
-// posted records that operations of the window up to op were posted, which are writes or are not.
+// posted records that operations of the window up to op were posted, which are writes or are not. Of two connections
+// one has failed: it is left, and synchronization waits for its end and tells why.
 func (t *targetState) posted(c *rdmadev.Conn, op uint64, writes bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.conn != c {
-		if t.conn != nil && t.flushed < t.last {
-			t.left = append(t.left, t.conn)
-			t.err = cmp.Or(t.err, t.conn.Failure()) // of operations on the old connection
+	if t.conn != nil && t.conn != c {
+		if why := c.Failure(); why != nil { // another goroutine has a new one already
+			t.leave(c, why)
+			return
 		}
+		if why := t.conn.Failure(); why != nil && t.flushed < t.last {
+			t.leave(t.conn, why)
+		}
+	}
+	if t.conn != c {
 		t.conn, t.last, t.wrote, t.flushed = c, 0, 0, 0
 	}
 	t.last = max(t.last, op)
 	if writes {
 		t.wrote = max(t.wrote, op)
 	}
+}
+
+// leave records a connection that has failed, with operations in progress. t.mu is held.
+func (t *targetState) leave(c *rdmadev.Conn, why error) {
+	t.left = append(t.left, c)
+	t.err = cmp.Or(t.err, why)
 }
 
 // postRDMA posts one operation of the window.

@@ -290,9 +290,10 @@ func (t *targetState) awaitAtomics(ctx context.Context) error {
 		return err
 	}
 	defer t.turn.Unlock()
+	t.atomics.Store(false) // before: others may be given up meanwhile
 	err := t.completeRDMA(ctx, false)
-	if err == nil {
-		t.atomics.Store(false)
+	if err != nil {
+		t.atomics.Store(true)
 	}
 	return err
 }
