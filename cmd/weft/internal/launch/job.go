@@ -402,15 +402,22 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, err
 	return status, why
 }
 
+// sameRequest is how soon after one signal that asks the ranks to end another one says the same: programs such as
+// timeout signal a process and then its group.
+const sameRequest = 100 * time.Millisecond
+
 // ends returns a function that says by which signal the ranks are to end that are asked to by another one: by that, and
 // the second time, when it did not help, by a kill.
 func ends() func(sig os.Signal) os.Signal {
-	again := false
+	var first time.Time
 	return func(sig os.Signal) os.Signal {
-		if again {
+		now := time.Now()
+		if first.IsZero() {
+			first = now
+		}
+		if now.Sub(first) > sameRequest {
 			return os.Kill
 		}
-		again = true
 		return sig
 	}
 }
