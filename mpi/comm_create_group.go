@@ -14,8 +14,9 @@ import (
 // caller (MPI_Comm_create_group; MPI-4.1, Section 7.4.2). Only they call it, with the same tag;
 // calls with tags that differ in the lower 30 bits may be in progress at the same time. It blocks
 // until all members have called it. If a member fails meanwhile, some members may get the
-// communicator and others an error. The same members in different orders
-// give ErrNotSame; callers whose groups have different members may wait for each other.
+// communicator and others an error. If callers
+// give the same members in different orders, all get ErrNotSame. If they give different members, the call may
+// not return.
 func (c *Comm) CreateGroup(ctx context.Context, g Group, tag int) (*Comm, error) {
 	if err := c.comm.Usable(); err != nil {
 		return nil, err

@@ -254,9 +254,9 @@ func (x leaders) refuse(ctx context.Context, why error) error {
 	return why
 }
 
-// refuseCreate is refuse for a call whose arguments may differ between the members of the group, which agree on the
-// leader that tells the other group. If its arguments are bad it does not know the other leader, or the tag, and
-// tells nobody.
+// refuseCreate is refuse for IntercommCreate, where the members of the group may have been given different leaders.
+// They agree on one, which sends the error to the leader of the other group. It sends nothing if its own arguments
+// are bad: the other leader or the tag may be what is wrong.
 func (x leaders) refuseCreate(ctx context.Context, why, bad error) error {
 	leader, err := x.local.agreeOnLeader(ctx, x.leader)
 	if err != nil || leader != x.leader || bad != nil {

@@ -234,8 +234,8 @@ func TestIntercommErrors(t *testing.T) {
 	}
 }
 
-// Calls that make communicators of an intercommunicator fail in a group of which a member has died, although the other
-// group has given up.
+// When a member of one group of an intercommunicator has died, calls that make communicators fail in both groups. The
+// group that lost it does not wait for the other one, whose calls have failed before.
 func TestIntercommBreaksWithItsOwnGroup(t *testing.T) {
 	checkFT(t, 4, func(ctx context.Context, w *World) error {
 		c := w.Comm()

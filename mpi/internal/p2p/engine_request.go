@@ -177,8 +177,8 @@ func (r *Request) Fail(err error) {
 	r.Complete(err)
 }
 
-// abandon ends r, whose id was removed, with err. A synchronous send that was not announced ends when the link no
-// longer reads its buffer.
+// abandon ends r with err. Its id has been removed, so no answer of the peer can end it. An eager synchronous send is
+// done when the link no longer reads its buffer; other requests are done at once.
 func (r *Request) abandon(err error) {
 	if r.Context != nil || r.Sent == nil || r.announced {
 		r.Fail(err)

@@ -277,7 +277,7 @@ func (e *Engine) peerDown(p *Peer, err error) {
 // messages of p from the unexpected queue.
 func (x *Context) sourceDown(p *Peer, err error, failed []*Request) []*Request {
 	src, bye := int32(-1), p.Disconnected.Load()
-	local := false // of an intercommunicator, whose messages do not come from p
+	local := false // p is in the local group of an intercommunicator: nothing is received from it
 	if x.comm != nil {
 		if src = int32(slices.Index(x.comm.Peers, p)); src >= 0 {
 			x.abandonGaps(src)

@@ -28,8 +28,8 @@ func (l *keeper) SendRuns(_ uint16, _ []byte, _ [][]byte, own transport.Owner) e
 	return nil
 }
 
-// Synchronous sends that end because the communicator is revoked, the peer fails or the engine ends: those whose buffer the
-// link still reads are done only when it does not, all others at once.
+// A synchronous send fails when the communicator is revoked, the peer fails or the engine ends. If the link still reads
+// its buffer it is done only when the link has released it, else at once.
 func TestSyncSendEndsAfterItsBufferIsFree(t *testing.T) {
 	dense := make([]byte, 1800)
 	for what, end := range map[string]func(c *Comm, p *Peer){

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// testComm is a communicator whose other ranks are the test: it says what they send and receive, and when.
+// testComm is a communicator with one rank under test. The test plays the other ranks: it decides what they send and
+// receive, and when.
 type testComm struct {
 	Comm   // what is not defined here is not called
 	size   int
