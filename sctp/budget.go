@@ -117,13 +117,12 @@ func (a *Association) shareMemory() {
 	}
 }
 
-// enoughAfter returns what enough is for windows that were made when so much was free:
-// twice as much, if there can be.
+// enoughAfter returns what enough is for windows that were made when so much was free: a
+// sixteenth more. The step is small since a window that is closed stays closed until there
+// is room for a quarter of the share: with a large one an association might not be told of
+// memory that it could use, and wait for a probe of its peer.
 func (m *memoryBudget) enoughAfter(free int64) int64 {
-	if free > m.size/2 {
-		return noMemoryWanted
-	}
-	return max(2*free, m.size/(4*memoryReserve))
+	return free + max(free/16, m.size/(4*memoryReserve))
 }
 
 // freed is called when memory was given back: if there is enough, windows are opened.
