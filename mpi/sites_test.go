@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/mpi/internal/localsites"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/sctptest"
@@ -209,9 +210,13 @@ func TestSitesHalo(t *testing.T) {
 
 // Collectives of short and long vectors, with the right results.
 func TestSitesCollectives(t *testing.T) {
+	large := 200_000
+	if testenv.Race {
+		large = 20_000
+	}
 	runSites(t, func(ctx context.Context, w *World) error {
 		c := w.Comm()
-		for _, n := range []int{1, 500, 200_000} {
+		for _, n := range []int{1, 500, large} {
 			in, out := make([]int32, n*c.Size()), make([]int32, n*c.Size())
 			for i := range in {
 				in[i] = int32(1000*c.Rank() + i/n*100 + i%7)

@@ -85,6 +85,9 @@ func (p *pair) goodput(size, n int) float64 {
 // Two equal paths of 100 Mb/s carry at least 1.8 times what one does, whatever
 // the congestion control and the loss detection.
 func TestTwoPathsCarryTwiceAsMuch(t *testing.T) {
+	if sctp.RaceEnabled {
+		t.Skip("a figure of virtual time, which takes minutes with the race detector")
+	}
 	for _, tc := range []struct {
 		name string
 		cfg  sctp.Config
@@ -120,6 +123,9 @@ func TestTwoPathsCarryTwiceAsMuch(t *testing.T) {
 // A second path that is slow and far away does not hold back the first, even if
 // the receive buffer is small against what it holds.
 func TestSlowPathDoesNotBlock(t *testing.T) {
+	if sctp.RaceEnabled {
+		t.Skip("a figure of virtual time, which takes a minute with the race detector")
+	}
 	for _, buffer := range []int{128 << 10, 512 << 10, 4 << 20, 32 << 20} {
 		var rate [2]float64
 		for i := range rate {
@@ -143,6 +149,10 @@ func TestSlowPathDoesNotBlock(t *testing.T) {
 // With several paths the loss of one in the middle of a transfer loses no data,
 // changes no order, and stops the transfer for at most three RTO.Min.
 func TestPrimaryPathDiesUnderLoad(t *testing.T) {
+	before, after := 2*time.Second, 4*time.Second // the path dies
+	if sctp.RaceEnabled {
+		before, after = time.Second, time.Second
+	}
 	for _, tc := range []struct {
 		name string
 		cfg  sctp.Config
@@ -160,12 +170,12 @@ func TestPrimaryPathDiesUnderLoad(t *testing.T) {
 				p := newDualPair(t, 3, link, link, &cfg, &cfg)
 				p.waitConfirmed()
 				ctx := context.Background()
-				dies := time.Now().Add(2 * time.Second)
-				time.AfterFunc(2*time.Second, func() { p.net.Cut(addrA, addrB) })
+				dies := time.Now().Add(before)
+				time.AfterFunc(before, func() { p.net.Cut(addrA, addrB) })
 				var wg sync.WaitGroup
 				sent := [streams]uint32{}
 				wg.Go(func() {
-					for i := 0; time.Now().Before(dies.Add(4 * time.Second)); i++ {
+					for i := 0; time.Now().Before(dies.Add(after)); i++ {
 						msg := pattern(size)
 						sid := i % streams
 						binary.BigEndian.PutUint32(msg, sent[sid])

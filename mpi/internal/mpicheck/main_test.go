@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/mpi"
 )
 
@@ -23,8 +24,12 @@ func TestCheck(t *testing.T) {
 			}
 		})
 	}
+	sizes := []int{1, 2, 5}
+	if testenv.Race {
+		sizes = []int{5}
+	}
 	for _, tr := range []string{mpi.TransportInproc, mpi.TransportTCP, mpi.TransportSCTP, mpi.TransportHybrid} {
-		for _, n := range []int{1, 2, 5} {
+		for _, n := range sizes {
 			run(tr, n, mpi.WithTransport(tr))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/sctp/relay"
 	"github.com/weftstack/weft/sctp/relay/stream"
 )
@@ -149,7 +150,11 @@ func TestDeadlines(t *testing.T) {
 
 		// The reader stops: a write takes what the limits allow.
 		p.c.SetWriteDeadline(time.Now().Add(2 * time.Second))
-		msg := pattern(32<<20, 4)
+		length := 32 << 20
+		if testenv.Race {
+			length = 12 << 20
+		}
+		msg := pattern(length, 4)
 		n, err := p.c.Write(msg)
 		timeout("Write", err)
 		if n < 1<<20 || n >= len(msg) {
@@ -254,6 +259,9 @@ func TestCloseBeforeEnd(t *testing.T) {
 
 // A reader that stops holds up its own connection only, and the memory of the process stays within its limits.
 func TestStoppedReader(t *testing.T) {
+	if testenv.Race {
+		t.Skip("moves 100 MB, which takes a minute with the race detector")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, nil)
 		defer p.close()
