@@ -76,11 +76,11 @@ func (l *life) ended() bool {
 	}
 }
 
-// failed is attempt.failed for a setup that the end of the queue pair may have canceled:
-// it returns why that ended then.
+// failed is attempt.failed for a setup that the owner of the queue pair may have ended: it
+// returns that then, whatever the setup saw of it first, be it the context or the connection.
 func (qp *QP) failed(l *life, t attempt, what string, err error) error {
-	if l.ended() && errors.Is(err, context.Canceled) {
-		err = qp.Err()
+	if ended := qp.Err(); l.ended() && (errors.Is(err, context.Canceled) || errors.Is(ended, ErrDisconnected)) {
+		err = ended
 	}
 	return t.failed(what, err)
 }
