@@ -31,6 +31,7 @@ func TestInitFloodKeepsNothing(t *testing.T) {
 		const count = 20000
 		var before, after runtime.MemStats
 		runtime.GC()
+		runtime.GC() // the second one empties pools
 		runtime.ReadMemStats(&before)
 		buf := make([]byte, 65536)
 		for i := range uint32(count) {
@@ -50,6 +51,7 @@ func TestInitFloodKeepsNothing(t *testing.T) {
 		}
 		synctest.Wait()
 		runtime.GC()
+		runtime.GC() // the second one empties pools
 		runtime.ReadMemStats(&after)
 		in, out := n.Counters(addrA, addrB), n.Counters(addrB, addrA)
 		t.Logf("%d INITs of %d bytes, %d answers of %d bytes", in.Sent, in.Bytes/in.Sent, out.Sent, out.Bytes/out.Sent)
@@ -192,6 +194,7 @@ func TestIdleAssociationsAreSmall(t *testing.T) {
 		}
 		var before, after runtime.MemStats
 		runtime.GC()
+		runtime.GC() // the second one empties pools
 		runtime.ReadMemStats(&before)
 		goroutines := runtime.NumGoroutine()
 		var keep []*sctp.Association
@@ -207,6 +210,7 @@ func TestIdleAssociationsAreSmall(t *testing.T) {
 			keep = append(keep, a)
 		}
 		runtime.GC()
+		runtime.GC() // the second one empties pools
 		runtime.ReadMemStats(&after)
 		per := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / (2 * count)
 		t.Logf("%d bytes per association", per)

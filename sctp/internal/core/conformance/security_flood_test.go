@@ -13,9 +13,10 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// heap returns the bytes in use after a collection.
+// heap returns the bytes in use after collections.
 func heap() int64 {
 	runtime.GC()
+	runtime.GC() // the second one empties pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
