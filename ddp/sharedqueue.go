@@ -68,8 +68,9 @@ func (p *Pool) Commit() {
 	for k := len(p.starved); k > 0 && len(p.starved) > 0 && p.n > 0; k-- {
 		r := p.starved[0]
 		p.starved = slices.Delete(p.starved, 0, 1)
+		resume := r.resume
 		p.mu.Unlock()
-		r.resume() // takes what it needs
+		resume() // takes what it needs
 		p.mu.Lock()
 	}
 	p.mu.Unlock()

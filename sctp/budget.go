@@ -92,9 +92,11 @@ func (a *Association) countMemory() {
 }
 
 // shareMemory tells the association how much it may hold. a.mu is held.
-func (a *Association) shareMemory() {
+func (a *Association) shareMemory() { a.shareFree(a.t.memory.free()) }
+
+// shareFree is shareMemory when so much was free a moment ago.
+func (a *Association) shareFree(free int64) {
 	m := &a.t.memory
-	free := m.free()
 	part := int64(memoryPart)
 	if a.admitBy != 0 {
 		part = unprovenPart
@@ -115,6 +117,7 @@ func (a *Association) shareMemory() {
 	} else {
 		delete(m.squeezed, a)
 	}
+	m.openLocked() // others may have left memory before they could see that it is wanted
 }
 
 // enoughAfter returns what enough is for windows that were made when so much was free: a
@@ -132,7 +135,12 @@ func (m *memoryBudget) freed() {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.opening {
+	m.openLocked()
+}
+
+// openLocked has windows opened if there is enough memory. m.mu is held.
+func (m *memoryBudget) openLocked() {
+	if !m.opening && m.free() >= m.enough.Load() {
 		m.opening = true
 		go m.open()
 	}

@@ -2,6 +2,7 @@ package sctp
 
 import (
 	"testing"
+	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
 )
@@ -27,6 +28,22 @@ func TestClosedWindowsMissLittle(t *testing.T) {
 			if unused := share - held; unused > max(share/2, 2*size/memoryReserve/memoryPart) {
 				t.Fatalf("%d bytes were free, then %d: a window is closed for one that holds %d and may hold %d", free, most, held, share)
 			}
+		}
+	}
+}
+
+// Memory that others leave while an association is about to have a smaller window, and cannot
+// be seen to want more yet, has the window opened again.
+func TestMemoryLeftMeanwhile(t *testing.T) {
+	a := memPair(t)[1]
+	m := &a.t.memory
+	m.init(1 << 20)
+	a.mu.Lock()
+	a.shareFree(1000) // by now all is free
+	a.mu.Unlock()
+	for end := time.Now().Add(10 * time.Second); m.enough.Load() < m.size/2; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("windows are opened when %d bytes are free, although %d are", m.enough.Load(), m.free())
 		}
 	}
 }

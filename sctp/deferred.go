@@ -50,6 +50,10 @@ func (a *Association) drainAndUnlock() (w deferred) {
 			}
 			many = a.ep.many.Load() && !a.unwanted
 		}
+	} else if a.readers.head != nil && !a.closing && !a.unwanted {
+		// What is held back, or behind a message that was delivered in part, is for those
+		// who ask for its stream.
+		a.readers.takeReadable(&k, false, c.ReadableStream)
 	}
 	a.mu.Unlock()
 	if many {

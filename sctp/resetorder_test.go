@@ -75,8 +75,13 @@ func testResetOrder(t *testing.T, noInterleaving, unordered bool) {
 		send(2, "other")
 	}
 	b.PauseStream(1, false)
+	began := time.Now()
 	if err := <-reset; err != nil {
 		t.Fatal(err)
+	}
+	// The answer follows the last message of before, and waits for no repetition of the request.
+	if took := time.Since(began); took > (old+20)*time.Millisecond {
+		t.Errorf("the reset took %v", took)
 	}
 	time.Sleep(10 * time.Second)
 	want := slices.Concat(slices.Repeat([]string{"old"}, old), []string{"reset"}, slices.Repeat([]string{"new"}, later))

@@ -70,7 +70,7 @@ func (a *Association) runCallbacksOnce() {
 		for i := range pieces[:np] {
 			a.core.ReleasePiece(&pieces[i])
 		}
-		freed := np > 0
+		freed, performed := np > 0, false
 		up, dead := a.up && !a.unwanted, a.dead && !a.kernelReads
 		var k wakeList
 		if a.eof {
@@ -89,9 +89,10 @@ func (a *Association) runCallbacksOnce() {
 			}
 			if np < len(pieces) && a.core.ResetWaits() {
 				a.core.PerformReset(a.t.now())
+				performed = !a.core.ResetWaits()
 			}
 		}
-		flush := freed && a.core.WantTransmit()
+		flush := freed && a.core.WantTransmit() || performed // a window that has grown, the answer to the reset
 		w := a.drainAndUnlock()
 		behind := np > 0 || w&deferredFragments != 0
 		k.wake()

@@ -110,6 +110,7 @@ func (l *leg) pump() {
 		return
 	}
 	l.pumping = true
+	more := false // the last frame was sent as one that others follow
 	for l.waiting() {
 		room := unsentLow
 		if l.freed = 0; l.inFlight >= unsentLow {
@@ -136,7 +137,7 @@ func (l *leg) pump() {
 			}
 			break
 		}
-		more := room > 0 && l.waiting()
+		more = room > 0 && l.waiting()
 		l.mu.Unlock()
 		l.said.Store(true)
 		for i, p := range batch[:n] {
@@ -160,6 +161,9 @@ func (l *leg) pump() {
 	}
 	l.pumping = false
 	l.mu.Unlock()
+	if more {
+		l.a.Flush() // no others follow: the association is full, or they were withdrawn
+	}
 }
 
 // wake ends the sleep of a leg whose frames waited for a rate.

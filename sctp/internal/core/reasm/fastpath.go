@@ -10,7 +10,7 @@ import (
 
 // RoomForFragment reports whether another fragment may be taken without a further look.
 func (r *Queue) RoomForFragment() bool {
-	return r.frags < maxHeldFragments && r.msgs < maxHeldMessages && r.window.used()+r.window.kept < r.window.size()
+	return r.frags < maxHeldFragments && r.msgs < maxHeldMessages && r.window.used()+r.window.keeps() < r.window.size()
 }
 
 // Accepted notes that n bytes of payload were accepted.

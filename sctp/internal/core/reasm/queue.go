@@ -232,13 +232,13 @@ func (r *Queue) Room(m *seq.Map, t seq.TSN, n int) bool {
 	used := w.used()
 	next := t == m.CumTSN()+1
 	switch {
-	case used+w.kept < w.size():
+	case used+w.keeps() < w.size():
 		return true
 	case w.share < w.limit && used < w.bound():
 		// Others want the memory. One chunk is taken if the user has nothing to do
 		// without it, so that what is held goes.
 		return next && r.stuck()
-	case m.Highest().Less(t) && (n > w.credit || w.kept >= maxKept*w.limit) && !(next && r.starved()):
+	case m.Highest().Less(t) && (n > w.credit || w.keeps() >= maxKept*w.limit) && !(next && r.starved()):
 		return false
 	case next:
 		return used < w.bound()

@@ -13,7 +13,7 @@ type window struct {
 	limit   int  // receive buffer
 	share   int  // of a common budget, if that is less; else noShare
 	held    int  // heap of what is buffered: payload and records
-	kept    int  // what the user keeps of what it took: see Queue.Keep
+	kept    int  // what the user keeps of what it took, or less than 0 for a moment: see Queue.Keep
 	payload int  // user data in it
 	idle    int  // of receive buffers that are pinned, what is not needed
 	largest int  // the most that a fragment took that went beyond limit
@@ -40,6 +40,9 @@ func (w *window) size() int { return min(w.limit, w.share) }
 // they do not count.
 func (w *window) idleShare() int { return w.size() / 4 }
 
+// keeps is how much the user keeps.
+func (w *window) keeps() int { return max(w.kept, 0) }
+
 // used is what counts against limit.
 func (w *window) used() int { return w.held + max(w.idle-w.idleShare(), 0) }
 
@@ -65,7 +68,7 @@ func (w *window) take(n int) { w.credit = max(w.credit-n, 0) }
 // told, would send far more than fits.
 func (w *window) open() uint32 {
 	used, size := w.used(), w.size()
-	n := size - used - w.kept
+	n := size - used - w.keeps()
 	if n < min(swsSegment, w.limit/2) {
 		return 0
 	}

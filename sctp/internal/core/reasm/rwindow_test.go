@@ -79,3 +79,21 @@ func TestCreditIsWhatMayBeUnderWay(t *testing.T) {
 		t.Errorf("credit = %d, want 400", w.credit)
 	}
 }
+
+// What the user keeps and what it gives back may be counted in another order than it happened.
+func TestKeepCountsTheSum(t *testing.T) {
+	r := newRecv(Config{Limit: 10_000})
+	open := r.Rwnd()
+	r.Keep(-3000)
+	if got := r.Rwnd(); got != open {
+		t.Errorf("the window is %d with less than nothing kept, want %d", got, open)
+	}
+	r.Keep(3000)
+	if got := r.Rwnd(); got != open {
+		t.Errorf("the window is %d with nothing kept, want %d", got, open)
+	}
+	r.Keep(3000)
+	if got := r.Rwnd(); got != open-3000 {
+		t.Errorf("the window is %d with 3000 kept, want %d", got, open-3000)
+	}
+}

@@ -9,8 +9,8 @@ func (r *Queue) Carried() (msgID uint64, kept int) { return r.msgID, r.window.ke
 func (r *Queue) DeferredUntil() seq.TSN { return r.deferTSN }
 
 // Keep counts n bytes more that the user keeps of what it took, or fewer if n is
-// negative.
-func (r *Queue) Keep(n int) { r.window.kept = max(r.window.kept+n, 0) }
+// negative, which may come first: only the sum counts.
+func (r *Queue) Keep(n int) { r.window.kept += n }
 
 // SetShare bounds the receive buffer by a share of a common budget. counts tells
 // whether the share is less than the buffer, changed whether it is another one.
@@ -25,7 +25,7 @@ func (r *Queue) SetShare(n int) (counts, changed bool) {
 }
 
 // Memory returns how many bytes what is held takes, and with it what the user keeps.
-func (r *Queue) Memory() int { return r.window.held + r.window.idle + r.window.kept }
+func (r *Queue) Memory() int { return r.window.held + r.window.idle + r.window.keeps() }
 
 // Payload returns how many bytes of user data are held.
 func (r *Queue) Payload() int { return r.window.payload }
