@@ -112,6 +112,15 @@ func TestHydraInSites(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
+	// Hydra now and then fails itself, and loses what was said, if all ranks end at once with an error.
+	refused := func(class, program string, env ...string) (out string, err error) {
+		for range 5 {
+			if out, err = run(class, program, env...); !strings.Contains(out, "assert (!closed)") {
+				break
+			}
+		}
+		return out, err
+	}
 	for _, class := range []string{"", "bulk"} {
 		before := sentByClass(t, status)
 		out, err := run(class, halo)
@@ -127,10 +136,10 @@ func TestHydraInSites(t *testing.T) {
 			t.Errorf("class %q: the gateway has sent %v before, and %v after", class, before, after)
 		}
 	}
-	if out, err := run("", os.Args[0], envProgram+"=spawn"); err == nil || !strings.Contains(out, "only weft run -sites spawns others") {
+	if out, err := refused("", os.Args[0], envProgram+"=spawn"); err == nil || !strings.Contains(out, "only weft run -sites spawns others") {
 		t.Errorf("a program that spawns: %v\n%s", err, out)
 	}
-	if out, err := run("slow", halo); err == nil || !strings.Contains(out, `there is no job-class "slow"`) {
+	if out, err := refused("slow", halo); err == nil || !strings.Contains(out, `there is no job-class "slow"`) {
 		t.Errorf("a class that the file does not have: %v\n%s", err, out)
 	}
 }

@@ -193,7 +193,7 @@ func (e *siteEcho) run(n int) (back int, best time.Duration) {
 		for until := sent[i].Add(5 * time.Millisecond); take(until); {
 		}
 	}
-	for until := time.Now().Add(500 * time.Millisecond); back < n && take(until); {
+	for until := time.Now().Add(time.Second); back < n && take(until); {
 	}
 	return back, best
 }
@@ -509,7 +509,7 @@ func TestSitesFollowAPlan(t *testing.T) {
 
 func TestSitesRunGateways(t *testing.T) {
 	bounded(t)
-	overSitesWith(t, "yes", "gateways", "-wan", "1ms", "-gateways", "2", "-wans", "2", "-overlap", "yes", "-at", "100ms kill site 2 gateway 2")
+	overSitesWith(t, "yes", "gateways", "-wan", "1ms", "-gateways", "2", "-wans", "2", "-overlap", "yes", "-at", "3s kill site 2 gateway 2")
 }
 
 func TestSitesHaveCrossTraffic(t *testing.T) {

@@ -32,7 +32,7 @@ func TestHangReports(t *testing.T) {
 		`MPI_Comm_disconnect; waits for a collective's message from rank 1 in "ocean"`,
 		`MPI_Recv; waits for a message from rank 0 with tag 999 in "MPI_COMM_WORLD" (at most 4 bytes)`,
 	}
-	_, errs, status := command(t, runTime, []string{"MPIEXEC_TIMEOUT=4"}, mpiexec, "-n", strconv.Itoa(len(want)), exe)
+	_, errs, status := command(t, runTime, []string{"MPIEXEC_TIMEOUT=15"}, mpiexec, "-n", strconv.Itoa(len(want)), exe)
 	if status != 124 {
 		t.Errorf("status %d, want 124", status)
 	}

@@ -140,7 +140,7 @@ func TestHangingCalls(t *testing.T) {
 	} {
 		t.Run(which, func(t *testing.T) {
 			t.Parallel()
-			_, errs, status := command(t, runTime, nil, mpiexec, "-n", "2", "-timeout", "2", exe, which)
+			_, errs, status := command(t, runTime, nil, mpiexec, "-n", "2", "-timeout", "8", exe, which)
 			if status != 124 {
 				t.Errorf("status %d, want 124\n%s", status, errs)
 			}

@@ -15,11 +15,11 @@ func udpConns(t testing.TB) (net.Conn, net.Conn) {
 		t.Fatal(err)
 	}
 	aa := a.LocalAddr().(*net.UDPAddr)
-	a.Close()
-	b, err := net.DialUDP("udp4", nil, aa)
+	b, err := net.DialUDP("udp4", nil, aa) // before a's port is free for it
 	if err != nil {
 		t.Fatal(err)
 	}
+	a.Close()
 	a2, err := net.DialUDP("udp4", aa, b.LocalAddr().(*net.UDPAddr))
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ unpack() {
   into=$1
   shift
   mkdir -p "$work/debs"
-  (cd "$work/debs" && rm -f ./*.deb && apt-get download -qq "$@" && for deb in ./*.deb; do dpkg -x "$deb" "$into"; done)
+  (cd "$work/debs" && rm -f ./*.deb && apt-get download -qq -o Acquire::Retries=5 "$@" && for deb in ./*.deb; do dpkg -x "$deb" "$into"; done)
 }
 
 # tool NAME prints NAME=VERSION if the archive has that version, else NAME: while an update comes in, the tools of the

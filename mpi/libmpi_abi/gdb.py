@@ -13,7 +13,7 @@ import gdb.unwinder
 FRAME_POINTER, RETURN, CALLER = 24, 32, 40
 
 # Where the stack of the thread was left: for another goroutine, and for the one that serves the call.
-LEFT = ("runtime.mcall", "runtime.cgocallback")
+LEFT = ("runtime.mcall", "runtime.cgocallback", "runtime.systemstack", "runtime.nanotime1")
 
 
 class Frame:

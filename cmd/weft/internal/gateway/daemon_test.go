@@ -121,7 +121,13 @@ func start(t *testing.T, args ...string) *running {
 // wantLog waits until the log has a text.
 func (r *running) wantLog(t *testing.T, want string) {
 	t.Helper()
-	for end := time.Now().Add(limit); !strings.Contains(r.text(), want); time.Sleep(10 * time.Millisecond) {
+	r.wantLogs(t, want, 1)
+}
+
+// wantLogs waits until the log has n times want.
+func (r *running) wantLogs(t *testing.T, want string, n int) {
+	t.Helper()
+	for end := time.Now().Add(limit); strings.Count(r.text(), want) < n; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("the log has no %q within %v", want, limit)
 		}
@@ -272,7 +278,7 @@ func TestDaemon(t *testing.T) {
 	_ = ax.cmd.Process.Kill()
 	<-ax.done
 	transfer(t, p, q, 50)
-	bx.wantLog(t, "leg down")
+	bx.wantLogs(t, "leg down", 2) // of both associations
 	if _, errs, code := clitest.Weft(t, "", "gateway", "status", "-wait", "10ms", b.Gateways[0].Status.String()); code != 1 ||
 		!strings.Contains(errs, "not all legs are up after 10ms: a/x (association 1), a/x (association 2)") {
 		t.Errorf("status %d: %s", code, errs)

@@ -69,7 +69,7 @@ func stacksFile(t *testing.T, errs string) string {
 // line a rank, and what it has traced and profiled until then is there.
 func TestTimeoutSaysWhoWaitsForWhom(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "trace.json")
-	_, errs, status := clitest.Weft(t, "", "run", "-n", "3", "-timeout", "5s", "-profile", "-json", "-trace", trace, os.Args[0], "deadlock")
+	_, errs, status := clitest.Weft(t, "", "run", "-n", "3", "-timeout", "10s", "-profile", "-json", "-trace", trace, os.Args[0], "deadlock")
 	if status != exitTimeout {
 		t.Errorf("status %d, want %d", status, exitTimeout)
 	}

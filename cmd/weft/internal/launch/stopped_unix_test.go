@@ -74,7 +74,7 @@ func TestRunWaitsForAStoppedRank(t *testing.T) {
 	for _, transport := range []string{"hybrid", "sctp", "tcp"} {
 		t.Run("transport="+transport, func(t *testing.T) {
 			t.Parallel() // it mostly waits
-			out, errs, status := clitest.Weft(t, "", "run", "-n", "3", "-transport", transport, os.Args[0], "stopped", "6s")
+			out, errs, status := clitest.Weft(t, "", "run", "-n", "3", "-transport", transport, os.Args[0], "stopped", "12s")
 			if status != 0 || strings.Count(out, "all are here") != 3 {
 				t.Errorf("status %d, output %q; want 0 and three ranks", status, out)
 			}
