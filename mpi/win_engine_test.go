@@ -326,7 +326,7 @@ func TestWinEngineItemsAllocate(t *testing.T) {
 			return err
 		}
 		x := engineItems(datatype.In(make([]byte, pairs.Extent())), 1, pairs)
-		n := testing.AllocsPerRun(20, func() {
+		n := testing.AllocsPerRun(200, func() {
 			if err := w.PutItems(ctx, x, 0, 0, 1, apart); err != nil {
 				t.Error(err)
 			}

@@ -309,7 +309,7 @@ func TestWinMappedOfTheDead(t *testing.T) {
 	out, errs := runJob(t, "mapped victim", 3, "WEFT_TRANSPORT=hybrid")
 	for _, r := range []int{0, 2} {
 		// On a busy machine it may say meanwhile that the other one does not answer.
-		if errs[r] != nil || !strings.HasPrefix(out[r], "survived\n") {
+		if errs[r] != nil || !strings.Contains(out[r], "survived\n") {
 			t.Errorf("rank %d: %v, %q", r, errs[r], out[r])
 		}
 	}
