@@ -40,6 +40,27 @@ static void shared(void)
 		count_is(&s, 2, "write_shared");
 	}
 	MUST(MPI_Barrier(MPI_COMM_WORLD));
+	{ /* The call that starts an operation moves the pointer. */
+		enum { M = 100 };
+		MPI_File own;
+		MPI_Request many[M];
+		int v[M], back[M];
+		char file[4200];
+		snprintf(file, sizeof file, "%s.%d", name, rank);
+		MUST(MPI_File_open(MPI_COMM_SELF, file, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &own));
+		MUST(MPI_File_set_view(own, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+		for (int i = 0; i < M; i++) {
+			v[i] = 1000 * rank + i;
+			MUST(MPI_File_iwrite_shared(own, v + i, 1, MPI_INT, many + i));
+		}
+		MUST(MPI_File_get_position_shared(own, &pos));
+		CHECK(pos == M, "shared pointer at %lld after %d calls", (long long)pos, M);
+		MUST(MPI_Waitall(M, many, MPI_STATUSES_IGNORE));
+		MUST(MPI_File_read_at(own, 0, back, M, MPI_INT, &s));
+		for (int i = 0; i < M; i++)
+			CHECK(back[i] == v[i], "number %d is %d", i, back[i]);
+		MUST(MPI_File_close(&own));
+	}
 	MUST(MPI_File_get_position_shared(f, &pos));
 	CHECK(pos == 2 * N * size, "shared pointer at %lld", (long long)pos);
 	int *all = calloc(2 * N * size, sizeof(int)), *seen = calloc(N * size, sizeof(int));
@@ -101,6 +122,9 @@ static void sequential(void)
 	FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
 	MUST(MPI_File_set_view(f, MPI_DISPLACEMENT_CURRENT, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
 	MUST(MPI_File_write_ordered(f, x + 1, 1, MPI_INT, &s));
+	MPI_Offset byte = -1; /* the view begins behind what the ranks have written before */
+	MUST(MPI_File_get_byte_offset(f, 0, &byte));
+	CHECK(byte == 4 * size, "the view begins at %lld", (long long)byte);
 	FAILS(MPI_ERR_ACCESS, MPI_File_read_shared(f, x, 1, MPI_INT, &s));
 	FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_File_seek(f, 0, MPI_SEEK_SET));
 	FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_File_write_at_all(f, 0, x, 1, MPI_INT, &s));

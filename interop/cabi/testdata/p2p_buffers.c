@@ -132,7 +132,7 @@ int main(int argc, char **argv)
 	FAILS(MPI_ERR_BUFFER, MPI_Comm_detach_buffer(dup, &at, &bytes));
 
 	/* One without a bound. */
-	MUST(MPI_Comm_attach_buffer(dup, MPI_BUFFER_AUTOMATIC, 0));
+	MUST(MPI_Comm_attach_buffer(dup, MPI_BUFFER_AUTOMATIC, -1)); /* the size does not matter */
 	for (int k = 0; k < 2 * K; k++) {
 		put(k, LONG);
 		MUST(MPI_Bsend(out, LONG, MPI_BYTE, next, 3, dup));

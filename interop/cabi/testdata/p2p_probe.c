@@ -57,7 +57,10 @@ int main(int argc, char **argv)
 	got[0] = 0;
 	MUST(MPI_Imrecv(got, 2, MPI_INT, &first, &q));
 	SAME(first, MPI_MESSAGE_NULL);
+	MUST(MPI_Cancel(&q)); /* in vain: it has its message */
 	MUST(MPI_Wait(&q, &st));
+	MUST(MPI_Test_cancelled(&st, &flag));
+	SAME(flag, 0);
 	SAME(st.MPI_TAG, 1);
 	SAME(got[0], 7);
 	MUST(MPI_Waitall(3, r, MPI_STATUSES_IGNORE));
@@ -71,6 +74,7 @@ int main(int argc, char **argv)
 	MUST(MPI_Improbe(MPI_PROC_NULL, 1, MPI_COMM_WORLD, &flag, &msg, &st));
 	SAME(flag, 1);
 	MUST(MPI_Imrecv(got, 1, MPI_INT, &msg, &q));
+	MUST(MPI_Cancel(&q));
 	MUST(MPI_Wait(&q, &st));
 	SAME(st.MPI_SOURCE, MPI_PROC_NULL);
 	MUST(MPI_Get_count(&st, MPI_INT, &n));

@@ -142,6 +142,9 @@ func (b *BsendBuffer) await(p *bufferedSend) {
 
 // Attach makes b the buffer of an object or of the process.
 func Attach(to *atomic.Pointer[BsendBuffer], address uintptr, size int) error {
+	if address == abi.BufferAutomatic {
+		size = 0 // "is irrelevant"
+	}
 	switch {
 	case size < 0:
 		return ArgError(abi.ErrArg, "size", size, "is negative")

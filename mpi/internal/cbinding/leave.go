@@ -34,6 +34,9 @@ func StayUntilExit() error {
 	return nil
 }
 
+// StaysUntilExit tells whether the process has had a session. state.mu is held.
+func StaysUntilExit() bool { return leaving.stays != nil }
+
 // LeaveAtExit makes end what leaves the job. state.mu is held.
 func LeaveAtExit(end func(context.Context) error) { leaving.end = end }
 

@@ -31,6 +31,13 @@ func PutRequest(r *mpi.Request, o *Object) (abi.Handle, error) {
 	return q.Put()
 }
 
+// PutMessage is PutRequest of a message, which MPI_Cancel applies to.
+func PutMessage(r *mpi.Request, o *Object) (abi.Handle, error) {
+	q := requestPool.Get().(*Request)
+	q.Owner, q.Operation, q.Cancels = o, r, true
+	return q.Put()
+}
+
 // Put gives q a handle.
 func (q *Request) Put() (abi.Handle, error) {
 	h, err := Requests.Put(q)
@@ -63,10 +70,8 @@ func (o *Object) NewRequest(proc string, result uintptr, r *mpi.Request, err err
 // NewMessage is NewRequest of a message, which MPI_Cancel applies to.
 func (o *Object) NewMessage(proc string, result uintptr, r *mpi.Request, err error) int {
 	if err == nil {
-		q := requestPool.Get().(*Request)
-		q.Owner, q.Operation, q.Cancels = o, r, true
 		var h abi.Handle
-		if h, err = q.Put(); err == nil {
+		if h, err = PutMessage(r, o); err == nil {
 			SetHandle(result, h)
 			return 0
 		}

@@ -104,6 +104,7 @@ func (c *Comm) interBcast(ctx context.Context, b Args, root int) (*Call, error) 
 		return k, nil
 	case coll.Root:
 		to = c.P2P.Peers
+		k.into = nil // its buffer is only read
 	}
 	if c.sitesApart() && len(to) > 1 {
 		return c.interBcastSites(ctx, k)

@@ -105,6 +105,9 @@ func (c *Comm) Bcast(ctx context.Context, b Args, root int) (*Call, error) {
 	if err := k.setRoot(root); err != nil {
 		return k.refuse(err)
 	}
+	if root == c.P2P.Rank {
+		k.into = nil // its buffer is only read
+	}
 	return k, nil
 }
 

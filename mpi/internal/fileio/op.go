@@ -103,6 +103,9 @@ func (f *File) Do(ctx context.Context, op Op) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if err := f.claim(ctx, &op); err != nil {
+		return 0, err
+	}
 	n, inFile, err := f.independent(ctx, op)
 	if op.At == AtPointer {
 		f.mu.Lock()
@@ -113,7 +116,7 @@ func (f *File) Do(ctx context.Context, op Op) (int, error) {
 }
 
 // Start checks an operation, gives it its place in the order of the collective ones, and moves the
-// individual pointer. run performs it and returns what Do returns; it must be called.
+// individual or the shared pointer. run performs it and returns what Do returns; it must be called.
 func (f *File) Start(op Op) (run func() (int, error), err error) {
 	bad := f.check(&op, true)
 	if op.All {
@@ -124,6 +127,9 @@ func (f *File) Start(op Op) (run func() (int, error), err error) {
 		before, done := f.enqueue()
 		return func() (int, error) { return f.collective(context.Background(), op, bad, before, done) }, nil
 	}
+	if bad == nil {
+		bad = f.claim(context.Background(), &op)
+	}
 	if bad != nil {
 		return nil, bad
 	}
@@ -133,18 +139,22 @@ func (f *File) Start(op Op) (run func() (int, error), err error) {
 	}, nil
 }
 
+// claim moves the shared pointer, if the operation is at it, which gives the operation its place.
+func (f *File) claim(ctx context.Context, op *Op) error {
+	if op.At != AtShared {
+		return nil
+	}
+	pos, err := f.pointer.FetchAdd(ctx, op.n/op.view.unit)
+	if err != nil {
+		return err
+	}
+	op.off, err = op.view.place(pos, op.n)
+	return err
+}
+
 // independent performs an operation of this rank only and returns the bytes done, of the data and of
 // the view.
 func (f *File) independent(ctx context.Context, op Op) (n int, inFile int64, err error) {
-	if op.At == AtShared {
-		pos, err := f.pointer.FetchAdd(ctx, op.n/op.view.unit)
-		if err != nil {
-			return 0, 0, err
-		}
-		if op.off, err = op.view.place(pos, op.n); err != nil {
-			return 0, 0, err
-		}
-	}
 	if f.atomic.Load() {
 		unlock, err := f.pointer.Lock(ctx, op.Write)
 		if err != nil {

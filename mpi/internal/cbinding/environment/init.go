@@ -101,8 +101,8 @@ func leaveWorld(self *cbinding.Communicator) error {
 	cbinding.State.Mu.Lock()
 	defer cbinding.State.Mu.Unlock()
 	cbinding.CallFinalizeHooks()
-	if w := cbinding.TheWorld(); cbinding.State.Live.Load() > 1 {
-		cbinding.LeaveAtExit(w.Finalize) // sessions go on
+	if w := cbinding.TheWorld(); cbinding.State.Live.Load() > 1 || cbinding.StaysUntilExit() {
+		cbinding.LeaveAtExit(w.Finalize) // sessions go on, or may begin
 	} else if err := w.Finalize(cbinding.Background); err != nil {
 		return err
 	}

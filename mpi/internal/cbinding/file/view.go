@@ -167,10 +167,7 @@ func FileGetByteOffset(fh abi.Handle, offset int, disp uintptr) int {
 	if f == nil {
 		return code
 	}
-	if err := f.random(); err != nil {
-		return f.Done(proc, err)
-	}
-	n, err := f.ByteOffset(int64(offset))
+	n, err := f.ByteOffset(int64(offset)) // also with MPI_MODE_SEQUENTIAL
 	return f.doneWith(proc, disp, n, err)
 }
 

@@ -192,7 +192,7 @@ func Imrecv(buf uintptr, count int, datatype abi.Handle, message, request uintpt
 	if err != nil {
 		return cbinding.DoneOf(m.object(), proc, err)
 	}
-	h, err := cbinding.PutRequest(r, m.object())
+	h, err := cbinding.PutMessage(r, m.object())
 	if err == nil {
 		cbinding.SetHandle(request, h)
 	}
