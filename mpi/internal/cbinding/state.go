@@ -42,15 +42,13 @@ func NotRunning() error {
 	return &CallError{Class: abi.ErrOther, Text: "called before MPI_Init"}
 }
 
-// NeedWorld returns the World of MPI_Init, or why there is none.
+// NeedWorld returns the World of MPI_Init, or that of a communicator of a session, or why there is none.
 func NeedWorld() (*mpi.World, error) {
-	if w := TheWorld(); w != nil {
-		return w, nil
-	}
-	if err := NotRunning(); err != nil {
+	c, err := AnyComm()
+	if err != nil {
 		return nil, err
 	}
-	return nil, &CallError{Class: abi.ErrOther, Text: "needs MPI_Init, a session is not enough"}
+	return c.World(), nil
 }
 
 // Background is the context of all calls: those of C block until they are done.

@@ -20,7 +20,7 @@ type Neighbors struct {
 func (c *Comm) NeighborAllgather(ctx context.Context, n Neighbors, b Args) (*Call, error) {
 	return c.prepareNeighbor(ctx, n, b, func(k *Call, out, in *neighborSide) error {
 		out.whole(len(b.Send))
-		return in.even(len(b.Send), len(b.Recv))
+		return in.split(len(b.Recv), k.Elem)
 	})
 }
 
@@ -35,16 +35,10 @@ func (c *Comm) NeighborAllgatherv(ctx context.Context, n Neighbors, b Args, coun
 // NeighborAlltoall prepares NeighborAlltoall.
 func (c *Comm) NeighborAlltoall(ctx context.Context, n Neighbors, b Args) (*Call, error) {
 	return c.prepareNeighbor(ctx, n, b, func(k *Call, out, in *neighborSide) error {
-		block := 0
-		if len(out.peers) > 0 {
-			block = len(b.Send) / len(out.peers)
-		} else if len(in.peers) > 0 {
-			block = len(b.Recv) / len(in.peers)
-		}
-		if err := out.even(block, len(b.Send)); err != nil {
+		if err := out.split(len(b.Send), k.Elem); err != nil {
 			return err
 		}
-		return in.even(block, len(b.Recv))
+		return in.split(len(b.Recv), k.Elem)
 	})
 }
 
@@ -71,6 +65,16 @@ func (s *neighborSide) whole(n int) {
 	for range s.peers {
 		s.count, s.at = append(s.count, n), append(s.at, 0)
 	}
+}
+
+// split makes blocks of the same length, of whole elements of elem bytes, of a buffer. A rank may send blocks of another length than
+// it receives (MPI-4.1, Section 8.6: signatures are equal "pairwise").
+func (s *neighborSide) split(length, elem int) error {
+	n := 0
+	if len(s.peers) > 0 {
+		n = length / elem / len(s.peers) * elem
+	}
+	return s.even(n, length)
 }
 
 // even makes blocks of n bytes in a row.

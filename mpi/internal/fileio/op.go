@@ -171,6 +171,9 @@ func (v *View) place(pos, n int64) (int64, error) {
 	if pos < 0 || n > maxOffset || pos > (maxOffset-n)/v.unit {
 		return 0, fmt.Errorf("%w: %d bytes at element %d", mpierr.ErrView, n, pos)
 	}
+	if n > 0 && v.empty() {
+		return 0, fmt.Errorf("%w: %d bytes in a view whose filetype has no data", mpierr.ErrView, n)
+	}
 	return pos * v.unit, nil
 }
 

@@ -83,7 +83,10 @@ func newView(a *ViewArgs, writable bool) (*View, error) {
 		v.tile, v.size, v.extent = []run{{0, v.unit, 0}}, v.unit, v.unit
 		return v, nil
 	}
-	if t.Size() == 0 || t.Size()%v.elem != 0 {
+	if t.Size() == 0 {
+		return v, nil // sees nothing of the file
+	}
+	if t.Size()%v.elem != 0 {
 		return nil, fmt.Errorf("%w: %v for elements of %d bytes", mpierr.ErrView, t, v.elem)
 	}
 	inFile := func(n int) (int64, bool) { return int64(n), true }
@@ -186,6 +189,9 @@ func sortRuns(runs []run) {
 	slices.SortStableFunc(runs, func(a, b run) int { return cmp.Compare(a.off, b.off) })
 }
 
+// empty reports whether no byte of the file is in the view: its filetype has no data.
+func (v *View) empty() bool { return len(v.tile) == 0 }
+
 // dense reports whether the view has no gaps.
 func (v *View) dense() bool { return len(v.tile) == 1 && v.size == v.extent }
 
@@ -216,7 +222,10 @@ func (v *View) each(pos, n int64, f func(off, n int64) bool) {
 
 // offset returns where in the file the data at pos is.
 func (v *View) offset(pos int64) int64 {
-	at := int64(0)
+	at := v.disp
+	if v.empty() {
+		return at
+	}
 	v.each(pos, 1, func(off, _ int64) bool { at = off; return false })
 	return at
 }
@@ -224,6 +233,9 @@ func (v *View) offset(pos int64) int64 {
 // length returns where the data of the view ends that lies before byte size of
 // the file: also of a run that the end cuts.
 func (v *View) length(size int64) int64 {
+	if v.empty() {
+		return 0
+	}
 	first := v.tile[0].off
 	rest := size - v.disp - first
 	if rest <= 0 {

@@ -238,6 +238,9 @@ func (e *entry) address(i int, q standard.Param) {
 		} else {
 			e.args = append(e.args, q.Name)
 		}
+		if q.Kind == "C_BUFFER2" {
+			e.success = append(e.success, "weft_detached("+q.Name+")")
+		}
 		return
 	}
 	e.params = append(e.params, "CFI_cdesc_t *"+q.Name)

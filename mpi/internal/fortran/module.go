@@ -19,7 +19,11 @@ func constantsModule() string {
 	}
 	for _, s := range specials {
 		if !strings.HasPrefix(s.name, "MPI_STATUS") {
-			b.WriteString(lines("    ", fmt.Sprintf("%s, bind(C, name=%q) :: %s", s.module(), s.symbol(), s.declaration)))
+			attributes := ""
+			if s.name == "MPI_BUFFER_AUTOMATIC" {
+				attributes = "target, " // c_loc of it is what MPI_Buffer_detach returns (MPI-5.0, 3.6)
+			}
+			b.WriteString(lines("    ", fmt.Sprintf("%s, %sbind(C, name=%q) :: %s", s.module(), attributes, s.symbol(), s.declaration)))
 		}
 	}
 	b.WriteString("end module\n")

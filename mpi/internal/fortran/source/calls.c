@@ -56,14 +56,22 @@ void pmpi_session_detach_buffer_(int *session, void *unused, int *size, int *ier
     RESULT(PMPI_Session_detach_buffer(TO_C(MPI_Session, *session), &p, size));
 }
 
-void pmpi_buffer_detach_f08_(void **buffer, int *size, int *ierror) { RESULT(PMPI_Buffer_detach(buffer, size)); }
+static void detached(int code, void **buffer, int *ierror) {
+    if (code == MPI_SUCCESS)
+        weft_detached(buffer);
+    RESULT(code);
+}
+
+void pmpi_buffer_detach_f08_(void **buffer, int *size, int *ierror) {
+    detached(PMPI_Buffer_detach(buffer, size), buffer, ierror);
+}
 
 void pmpi_comm_detach_buffer_f08_(int *comm, void **buffer, int *size, int *ierror) {
-    RESULT(PMPI_Comm_detach_buffer(TO_C(MPI_Comm, *comm), buffer, size));
+    detached(PMPI_Comm_detach_buffer(TO_C(MPI_Comm, *comm), buffer, size), buffer, ierror);
 }
 
 void pmpi_session_detach_buffer_f08_(int *session, void **buffer, int *size, int *ierror) {
-    RESULT(PMPI_Session_detach_buffer(TO_C(MPI_Session, *session), buffer, size));
+    detached(PMPI_Session_detach_buffer(TO_C(MPI_Session, *session), buffer, size), buffer, ierror);
 }
 
 WEAK_F08(init) WEAK_F08(init_thread) WEAK_F08(info_create_env) WEAK_F08(pcontrol)

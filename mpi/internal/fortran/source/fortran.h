@@ -43,6 +43,12 @@ static inline void *weft_buffer(void *p) {
     return p;
 }
 
+/* weft_detached replaces what a call has returned for the address of a buffer, for Fortran. */
+static inline void weft_detached(void **p) {
+    if (*p == MPI_BUFFER_AUTOMATIC)
+        *p = &mpi_weft_buffer_automatic_;
+}
+
 static inline int weft_in_place(void *p) { return p == &mpi_weft_in_place_; }
 
 /* weft_status returns the status or the array of statuses that an argument stands for. */
