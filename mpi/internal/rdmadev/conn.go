@@ -11,6 +11,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/ctxmutex"
 	"github.com/weftstack/weft/mpi/internal/envelope"
 	"github.com/weftstack/weft/mpi/internal/mpierr"
+	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/verbs"
 )
 
@@ -92,7 +93,7 @@ func (c *Conn) connect(key *envelope.Key) {
 		return d.dial(c.gone, c.peer, key, c.qp, private)
 	}()
 	if err != nil && c.gone.Err() == nil {
-		c.fail(fmt.Errorf("mpi: connecting a queue pair to rank %d: %w", c.peer.Handle(), err))
+		c.fail(fmt.Errorf("mpi: connecting a queue pair to rank %d: %w", c.peer.Handle(), c.remoteError(err)))
 	}
 }
 
@@ -271,13 +272,15 @@ func (c *Conn) collect(ctx context.Context, op uint64) error {
 }
 
 // remoteError translates the end of a queue pair by its peer: to ErrAccess if the peer refused an
-// access, to the error of a lost process if the peer has disconnected.
+// access, to the error of a lost process if the peer has disconnected or the association under the
+// queue pair has ended, which may show before the link of the process does.
 func (c *Conn) remoteError(err error) error {
 	var term *verbs.TerminateError
 	if errors.As(err, &term) {
 		return fmt.Errorf("%w: %w", mpierr.ErrAccess, err)
 	}
-	if errors.Is(err, verbs.ErrDisconnected) {
+	var aborted *sctp.AbortError
+	if errors.Is(err, verbs.ErrDisconnected) || errors.As(err, &aborted) || errors.Is(err, sctp.ErrTimeout) || errors.Is(err, sctp.ErrRefused) {
 		return c.peer.Lost(err)
 	}
 	return err
