@@ -67,8 +67,8 @@ func (s *neighborSide) whole(n int) {
 	}
 }
 
-// split makes blocks of the same length, of whole elements of elem bytes, of a buffer. A rank may send blocks of another length than
-// it receives (MPI-4.1, Section 8.6: signatures are equal "pairwise").
+// split makes blocks of the same length of a buffer, of whole elements of elem bytes. A rank may send
+// blocks of another length than it receives (MPI-4.1, Section 8.6: signatures are equal "pairwise").
 func (s *neighborSide) split(length, elem int) error {
 	n := 0
 	if len(s.peers) > 0 {

@@ -280,7 +280,11 @@ func (c *Conn) remoteError(err error) error {
 		return fmt.Errorf("%w: %w", mpierr.ErrAccess, err)
 	}
 	var aborted *sctp.AbortError
-	if errors.Is(err, verbs.ErrDisconnected) || errors.As(err, &aborted) || errors.Is(err, sctp.ErrTimeout) || errors.Is(err, sctp.ErrRefused) {
+	lost := errors.As(err, &aborted)
+	for _, e := range []error{verbs.ErrDisconnected, sctp.ErrTimeout, sctp.ErrRefused} {
+		lost = lost || errors.Is(err, e)
+	}
+	if lost {
 		return c.peer.Lost(err)
 	}
 	return err
